@@ -1,0 +1,99 @@
+// Package fileio is all that the engine asks of a file system or object store.
+package fileio
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// Errors that implementations wrap; compare with errors.Is.
+var (
+	ErrNotExist = errors.New("file does not exist")
+	ErrExist    = errors.New("file already exists")
+)
+
+// FileIO reads and writes files of one warehouse. Paths are slash-separated and
+// relative to the warehouse root; an absolute path or URI names a file outside
+// it (Paimon's external paths). Safe for concurrent use.
+type FileIO interface {
+	// Open opens a file for reading. The caller closes it.
+	Open(ctx context.Context, path string) (File, error)
+	// ReadFile reads a small file whole.
+	ReadFile(ctx context.Context, path string) ([]byte, error)
+	// Create returns a writer whose file appears only when Close succeeds;
+	// closing after a failed write, or Abort, leaves nothing.
+	Create(ctx context.Context, path string) (Writer, error)
+	// PutIfAbsent publishes data at path, durably, and only if path is free;
+	// otherwise ErrExist. Commits rest on this one call.
+	PutIfAbsent(ctx context.Context, path string, data []byte) error
+	// Put replaces the file at path atomically (hints).
+	Put(ctx context.Context, path string, data []byte) error
+	// List returns the entries directly in dir, in name order; an absent dir is
+	// empty.
+	List(ctx context.Context, dir string) ([]Entry, error)
+	Stat(ctx context.Context, path string) (Entry, error)
+	// Delete removes files; absent ones are fine.
+	Delete(ctx context.Context, paths ...string) error
+}
+
+// File is an open file.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+	Path() string // as given to Open
+}
+
+// Writer is a file being written.
+type Writer interface {
+	io.WriteCloser
+	Abort() error
+}
+
+// Entry is one file or directory.
+type Entry struct {
+	Name    string // base name
+	Size    int64
+	ModTime time.Time
+	Dir     bool
+}
+
+// CorruptionError says that the bytes of a file are not what its format asks
+// for. engine maps it to XX001; Path is relative to the warehouse.
+type CorruptionError struct {
+	Path   string
+	Offset int64 // -1 when unknown
+	Reason string
+	Err    error
+}
+
+func (e *CorruptionError) Error() string {
+	s := "file " + e.Path + " is corrupt: " + e.Reason
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *CorruptionError) Unwrap() error { return e.Err }
+
+// MissingError says that a file which live metadata names is not there. engine
+// maps it to XX001, or 58P01 when the snapshot that named it has expired.
+type MissingError struct {
+	Path string
+	Err  error
+}
+
+func (e *MissingError) Error() string { return "file " + e.Path + " is missing" }
+
+// Unwrap returns the cause.
+func (e *MissingError) Unwrap() error { return e.Err }
+
+// UnsupportedError says that a file or table uses a feature that is not honoured
+// yet. engine maps it to 0A000; Feature is its name.
+type UnsupportedError struct{ Feature string }
+
+func (e *UnsupportedError) Error() string { return e.Feature + " is not supported" }

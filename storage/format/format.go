@@ -1,0 +1,93 @@
+// Package format is the seam for data files: a Format opens and creates files,
+// a Reader walks columns of row ranges.
+package format
+
+import (
+	"context"
+	"io"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+)
+
+// Format is one data file format; Name is its value in the option file.format.
+type Format interface {
+	Name() string
+	// Open reads the footer. row is the Paimon schema the file was written with
+	// (physical columns, by name): INT96, TIME and DECIMAL are decided by it,
+	// not by the file's own annotations. A column absent from the file reads as
+	// NULL. The Reader owns f and closes it.
+	Open(ctx context.Context, f fileio.File, row types.Schema) (Reader, error)
+	Create(ctx context.Context, w io.Writer, s types.Schema, o WriteOptions) (Writer, error)
+}
+
+// RowRange is rows [From, To) of a file.
+type RowRange struct{ From, To int64 }
+
+// Reader reads one open file. Row ranges may be read concurrently.
+type Reader interface {
+	Rows() int64
+	// Cuts returns the row numbers, ascending and without 0 and Rows(), at which
+	// reading may begin at no extra cost for the wanted columns: row group
+	// starts and page starts (Java writes one row group per file, so big files
+	// are shared out here). want indexes the schema given to Open.
+	Cuts(want []int) []int64
+	// Prune returns the row ranges that may hold a row for which p is true,
+	// ascending and disjoint, from row group statistics, page index,
+	// dictionaries and bloom filters. nil p: all rows. Columns of p index the
+	// schema given to Open. It counts what it skipped in c.
+	Prune(ctx context.Context, p predicate.Node, c *Counters) ([]RowRange, error)
+	// Columns walks the wanted columns over rows r, any cut. want indexes the
+	// schema given to Open; project[i], when not nil, names the sub-fields of a
+	// nested column that are needed (nil = all).
+	Columns(ctx context.Context, r RowRange, want []int) (ColumnReader, error)
+	// Bytes returns the bytes read from storage so far.
+	Bytes() int64
+	Close() error
+}
+
+// ColumnReader walks some columns of one row range in step.
+type ColumnReader interface {
+	// Read consumes the next n <= 65,536 rows and returns one array per wanted
+	// column (Arrow type types.Type.Arrow(), or a dictionary of it), compacted
+	// to keep: positions within the n rows, ascending; nil = all. An empty
+	// non-nil keep skips without decoding. The arrays are the caller's.
+	Read(ctx context.Context, n int, keep []uint16) ([]arrow.Array, error)
+	Close() error
+}
+
+// Counters are what a scan saw and skipped, for EXPLAIN ANALYZE and metrics.
+type Counters struct {
+	RowGroups, RowGroupsSkipped int64
+	Pages, PagesSkipped         int64
+	Rows, RowsSkipped           int64
+	BytesRead                   int64
+}
+
+// WriteOptions are the file.* and parquet.* options of a table.
+type WriteOptions struct {
+	Compression string // "zstd", "none", ...
+	Level       int
+	BlockSize   int64
+	Options     map[string]string // every table option, for format-specific keys
+}
+
+// Writer writes one file.
+type Writer interface {
+	// Write appends rows; cols are as ColumnReader.Read returns them.
+	Write(cols []arrow.Array, n int) error
+	// EstimatedSize is what the file would have if closed now.
+	EstimatedSize() int64
+	// Close finishes the file and returns its statistics, one per column of the
+	// schema given to Create.
+	Close() ([]ColumnStats, error)
+}
+
+// ColumnStats are one column's statistics over one file. Min and Max nil: unknown.
+type ColumnStats struct {
+	Min, Max  types.Datum
+	NullCount int64 // -1 = unknown
+}

@@ -1,0 +1,39 @@
+package snapshot
+
+import "fmt"
+
+// RefKind says how a Ref names a state of a table.
+type RefKind uint8
+
+// The kinds of Ref.
+const (
+	Latest      RefKind = iota
+	ID                  // snapshot id
+	Tag                 // tag name
+	Version             // scan.version: a tag by that name first, then a snapshot id
+	AtTimestamp         // newest snapshot with timeMillis <= Millis
+)
+
+// Ref names a state of a table, optionally on a branch. The zero value is the
+// latest snapshot of main.
+type Ref struct {
+	Kind   RefKind
+	ID     int64
+	Name   string // tag or version
+	Millis int64  // epoch milliseconds
+	Branch string // "" = main
+}
+
+func (r Ref) String() string {
+	switch r.Kind {
+	case ID:
+		return fmt.Sprintf("snapshot %d", r.ID)
+	case Tag:
+		return fmt.Sprintf("tag %q", r.Name)
+	case Version:
+		return fmt.Sprintf("version %q", r.Name)
+	case AtTimestamp:
+		return fmt.Sprintf("timestamp %d ms", r.Millis)
+	}
+	return "latest"
+}

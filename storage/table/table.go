@@ -1,0 +1,170 @@
+// Package table is the front door of a Paimon table: what it holds at a
+// snapshot, how a scan of it splits into independent pieces, and how they are
+// read, looked up and written.
+package table
+
+import (
+	"context"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+)
+
+// Scan says what to read. Storage may return rows that fail Filter, it never
+// drops rows that pass it; the executor filters again.
+type Scan struct {
+	At snapshot.Ref
+	// Columns index the fields of the schema that At names; nil = all.
+	// Pseudo-columns are negative: see PseudoFile and friends.
+	Columns []int
+	// Nested, when not nil, has one entry per column: the paths inside a ROW
+	// that are needed; nil = the whole column. Unneeded members read as NULL.
+	Nested [][]NestedPath
+	// Filter's leaves index the schema's fields.
+	Filter predicate.Node
+	// Late are runtime filters (join builds, top-N); polled before each row range.
+	Late LateFilter
+	// Limit is the number of rows wanted, -1 = all. Planning may stop early only
+	// on rows proven live and passing.
+	Limit int64
+	// SkipLevel0 is Java's batch view of deletion-vector and first-row tables.
+	SkipLevel0 bool
+	// Overlay is a transaction's own writes.
+	Overlay *commit.Changes
+	// Options are dynamic table options, laid over the schema's.
+	Options map[string]string
+}
+
+// NestedPath is a chain of member names below a column.
+type NestedPath []string
+
+// Pseudo-columns for writers and system tables, in Scan.Columns.
+const (
+	PseudoFile     = -1 // _FILE text
+	PseudoPos      = -2 // _POS bigint, 0-based physical row number
+	PseudoKind     = -3 // _KIND int2, the row kind; asks for deleted rows too
+	PseudoSequence = -4 // _SEQ bigint
+)
+
+// LateFilter yields a predicate that becomes known while a query runs.
+type LateFilter interface {
+	// Poll returns the newest predicate, or nil. It is cheap.
+	Poll() predicate.Node
+}
+
+// RowFilter is the executor's exact filter, handed to readers so that payload
+// columns are decoded only for rows that pass.
+type RowFilter interface {
+	// Columns are positions within Scan.Columns that Select needs.
+	Columns() []int
+	// Select returns the rows of b (whose Cols are exactly Columns(), in that
+	// order, b.Sel nil) that pass, ascending; the result is valid until the next
+	// call. Not safe for concurrent use: each reader gets its own.
+	Select(ctx context.Context, b *vec.Batch) ([]uint16, error)
+}
+
+// ReadOptions belong to one reader of one split.
+type ReadOptions struct {
+	Filter    RowFilter // nil = none; rows it drops must not be returned
+	Account   *mem.Account
+	BatchRows int // rows wanted per batch; 0 = 2,048
+	Counters  *format.Counters
+}
+
+// Split is the unit of parallel reading: files of one bucket that must be merged
+// together, one file, or a row range of one file. Plain data; its fields are
+// storage's own business.
+type Split struct {
+	Partition []types.Datum
+	Bucket    int32
+	Raw       bool  // no merge
+	Rows      int64 // upper bound of rows
+	Bytes     int64 // bytes of the files, a measure of the work
+	Files     []File
+	Sections  [][][]File // merge: sections of sorted runs of files, in key order
+	Range     *format.RowRange
+	Impl      any
+}
+
+// PlanReport says what planning saw and skipped, for EXPLAIN ANALYZE. Skipped
+// counts files by reason: partition, bucket, stats, bloom, bitmap, bsi,
+// range-bitmap.
+type PlanReport struct {
+	SnapshotID                 int64 // 0 = no snapshot yet
+	Manifests, ManifestsRead   int64
+	Partitions, PartitionsRead int64
+	Buckets, BucketsRead       int64
+	Files, FilesRead           int64
+	Level0Files                int64 // level-0 files that a fresh read adds to Java's batch view
+	RawSplits, MergeSplits     int64
+	DeletionVectors            int64
+	Skipped                    map[string]int64
+	Counters                   format.Counters // filled while reading
+}
+
+// Plan is the outcome of Table.Plan.
+type Plan struct {
+	Splits []Split
+	Report *PlanReport
+	Schema *schema.Table // the schema that the scan's columns index
+}
+
+// SplitReader reads one split. Next returns nil at the end; a batch has at least
+// one live row and its Cols follow Scan.Columns.
+type SplitReader interface {
+	Next(ctx context.Context) (*vec.Batch, error)
+	Close() error
+}
+
+// Stats are what planning knows of a table without reading data.
+type Stats struct {
+	Rows  int64 // estimate of live rows
+	Bytes int64
+	// Columns by field id: min, max, null fraction where known.
+	Columns map[int32]ColumnStats
+}
+
+// ColumnStats are estimates for one column.
+type ColumnStats struct {
+	Min, Max     types.Datum
+	NullCount    int64
+	Distinct     int64 // 0 = unknown
+	AverageBytes float64
+}
+
+// Table is one Paimon table. Safe for concurrent use.
+type Table interface {
+	// Schema returns the schema of the state that at names.
+	Schema(ctx context.Context, at snapshot.Ref) (*schema.Table, error)
+	// Resolve turns at into a snapshot id reference once, so that every use in a
+	// statement reads one state. Latest on an empty table stays Latest.
+	Resolve(ctx context.Context, at snapshot.Ref) (snapshot.Ref, error)
+	Plan(ctx context.Context, s Scan) (*Plan, error)
+	Read(ctx context.Context, s Scan, p Split, o ReadOptions) (SplitReader, error)
+	// Get looks keys up: one row of keys per key, in primary key order; the
+	// batch holds the found rows with cols, and which key each belongs to.
+	Get(ctx context.Context, at snapshot.Ref, keys []arrow.Array, cols []int) (*vec.Batch, []int32, error)
+	Stats(ctx context.Context, at snapshot.Ref) (*Stats, error)
+	// Write opens a writer whose buffers are charged to m.
+	Write(ctx context.Context, m *mem.Account) (Writer, error)
+	commit.Committer
+}
+
+// Writer turns batches into files. Not safe for concurrent use.
+type Writer interface {
+	// Write appends the rows of b, whose Cols follow the table's schema. kinds
+	// holds a row kind per live row; nil = all +I.
+	Write(ctx context.Context, b *vec.Batch, kinds []uint8) error
+	// Prepare flushes and returns what was written, ready for Commit.
+	Prepare(ctx context.Context) (commit.Changes, error)
+	// Abort deletes every file written.
+	Abort(ctx context.Context) error
+}
