@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+)
+
+// Column describes one column of a result, as RowDescription wants it.
+type Column struct {
+	Name     string
+	Type     types.Type
+	TableOID uint32 // 0 for expressions
+	AttNum   int16  // 0 for expressions
+}
+
+// Prepared is a prepared statement: protocol-level and PREPARE share it.
+// Immutable; Bind may plan again underneath.
+type Prepared struct {
+	Name    string
+	SQL     string
+	Params  []types.Type // as declared or inferred
+	Columns []Column     // nil: the statement returns no rows (NoData)
+
+	impl any // the engine's parsed form
+}
+
+// Portal is a bound statement. It belongs to its session.
+type Portal struct {
+	Name     string
+	Prepared *Prepared
+	Columns  []Column
+	// Formats are the result format codes of Bind, one per column (0 text, 1
+	// binary): kept here so that Describe and Execute agree.
+	Formats []int16
+
+	impl any
+}
+
+// ResultSink receives what a statement yields. A call blocks while the client
+// does not read: that is all the back-pressure there is. An error returned by a
+// sink (a lost connection) ends the statement.
+type ResultSink interface {
+	// Columns announces a result set. Called once before the first Batch of each
+	// statement that returns rows in Query; never by Run.
+	Columns(cols []Column) error
+	// Batch takes the next rows; b may be kept.
+	Batch(ctx context.Context, b *vec.Batch) error
+	// Complete ends one statement with its command tag (Query only).
+	Complete(tag string) error
+	// Empty answers an empty query string (Query only).
+	Empty() error
+	// Notice passes a NOTICE or WARNING (Severity says which) on at once.
+	Notice(e *pgerr.Error)
+	// ParameterStatus reports a changed setting that clients are told of.
+	ParameterStatus(name, value string)
+}
+
+// Startup are the parameters of a new connection.
+type Startup struct {
+	User, Database string
+	// Params are the further start-up parameters, option string included and
+	// taken apart: settings to apply as if SET.
+	Params map[string]string
+	Remote string // address, for pg_stat_activity
+}
+
+// TextSettings are the settings that shape values in text form. Comparable, so
+// encoders can be cached per value.
+type TextSettings struct {
+	TimeZone         string // IANA name or POSIX offset, as SHOW prints it
+	DateStyle        string
+	IntervalStyle    string
+	ByteaOutput      string // hex or escape
+	ExtraFloatDigits int
+}

@@ -1,0 +1,63 @@
+package pgwire
+
+import (
+	"context"
+
+	"github.com/paimon-sql/paimon-sql/engine"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+)
+
+// Session is all that the protocol needs of the engine for one connection.
+// Calls come one at a time, except Cancel. engine.Session implements it.
+//
+// Names: "" is the unnamed statement or portal. SQL-level PREPARE, DEALLOCATE
+// and cursors share these names with the protocol.
+type Session interface {
+	// Query runs a simple-protocol string of any number of statements as one
+	// implicit transaction. The error of a statement is returned; everything it
+	// sent before stands.
+	Query(ctx context.Context, sql string, out engine.ResultSink) error
+
+	// Prepare parses and plans. params are the declared types; Unknown = infer.
+	// 42P05 when name is taken (save the unnamed), 42601 for several statements.
+	Prepare(ctx context.Context, name, sql string, params []types.Type) (*engine.Prepared, error)
+	// Statement finds a prepared statement: 26000 when there is none.
+	Statement(name string) (*engine.Prepared, error)
+	// Bind makes a portal; args are values of the statement's parameter types.
+	// 42P03 when the portal's name is taken.
+	Bind(ctx context.Context, portal string, p *engine.Prepared, args []types.Datum, formats []int16) (*engine.Portal, error)
+	// Portal finds a portal: 34000 when there is none.
+	Portal(name string) (*engine.Portal, error)
+	// Run continues a portal for up to maxRows rows (0 = all). It returns the
+	// command tag when the portal is done, "" while it is suspended; an empty
+	// query calls out.Empty and returns "".
+	Run(ctx context.Context, p *engine.Portal, maxRows int, out engine.ResultSink) (tag string, err error)
+	// CloseStatement and ClosePortal forget; unknown names are fine.
+	CloseStatement(name string)
+	ClosePortal(name string)
+	// Sync ends the implicit transaction of a pipeline: commit, or roll back when
+	// failed. The error of the commit goes to the client.
+	Sync(ctx context.Context, failed bool, out engine.ResultSink) error
+	// Fail tells the session that a message failed before reaching it (a bad
+	// Bind value), so that an open transaction becomes failed.
+	Fail()
+
+	// TxStatus is 'I', 'T' or 'E', for ReadyForQuery.
+	TxStatus() byte
+	// ParameterStatuses are the settings to report at start, in order.
+	ParameterStatuses() [][2]string
+	// Key identifies the session for CancelRequest.
+	Key() (pid int32, secret uint32)
+	// Location and the like are read from settings for the text form of values.
+	TextSettings() engine.TextSettings
+	Close()
+}
+
+// Backend opens sessions and delivers cancel requests. engine.Engine implements
+// it through a small adapter in cmd.
+type Backend interface {
+	// Open starts a session; its error is FATAL to the connection.
+	Open(ctx context.Context, s engine.Startup) (Session, error)
+	// Cancel cancels what the session runs now, if the secret fits.
+	Cancel(pid int32, secret uint32)
+}
