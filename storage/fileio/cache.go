@@ -1,0 +1,145 @@
+package fileio
+
+import (
+	"container/list"
+	"context"
+	"path"
+	"strings"
+	"sync"
+)
+
+// LRU is a cache with a budget in bytes. Values are shared and must not be
+// changed by anyone. Safe for concurrent use.
+type LRU[K comparable, V any] struct {
+	mu     sync.Mutex // guards all below
+	budget int64
+	used   int64
+	byKey  map[K]*list.Element
+	order  *list.List // front = newest
+	evict  func(K, V)
+}
+
+type lruItem[K comparable, V any] struct {
+	key  K
+	val  V
+	cost int64
+}
+
+// NewLRU returns a cache that holds values of at most budget bytes in sum. evict
+// (may be nil) is called, without the lock, for each value that leaves.
+func NewLRU[K comparable, V any](budget int64, evict func(K, V)) *LRU[K, V] {
+	return &LRU[K, V]{budget: budget, byKey: map[K]*list.Element{}, order: list.New(), evict: evict}
+}
+
+// Get returns the value of k and makes it the newest.
+func (c *LRU[K, V]) Get(k K) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.byKey[k]
+	if !ok {
+		return v, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*lruItem[K, V]).val, true
+}
+
+// Put stores v under k at a cost in bytes, and drops the oldest values that no
+// longer fit. A value dearer than the whole budget is not kept.
+func (c *LRU[K, V]) Put(k K, v V, cost int64) {
+	var gone []*lruItem[K, V]
+	c.mu.Lock()
+	if e, ok := c.byKey[k]; ok {
+		gone = append(gone, c.remove(e))
+	}
+	it := &lruItem[K, V]{k, v, cost}
+	if cost > c.budget {
+		gone = append(gone, it)
+	} else {
+		c.byKey[k] = c.order.PushFront(it)
+		c.used += cost
+		for c.used > c.budget {
+			gone = append(gone, c.remove(c.order.Back()))
+		}
+	}
+	c.mu.Unlock()
+	if c.evict != nil {
+		for _, it := range gone {
+			c.evict(it.key, it.val)
+		}
+	}
+}
+
+func (c *LRU[K, V]) remove(e *list.Element) *lruItem[K, V] {
+	it := c.order.Remove(e).(*lruItem[K, V])
+	delete(c.byKey, it.key)
+	c.used -= it.cost
+	return it
+}
+
+// Delete drops k.
+func (c *LRU[K, V]) Delete(k K) {
+	c.mu.Lock()
+	e, ok := c.byKey[k]
+	var it *lruItem[K, V]
+	if ok {
+		it = c.remove(e)
+	}
+	c.mu.Unlock()
+	if ok && c.evict != nil {
+		c.evict(it.key, it.val)
+	}
+}
+
+// Used returns the bytes held.
+func (c *LRU[K, V]) Used() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
+}
+
+// Cached wraps a FileIO and remembers whole small files whose names hold a UUID:
+// manifests, index manifests, index files and statistics. Such a name is never
+// used twice, so its bytes cannot change. Snapshots, schemas, tags and hints are
+// always read: a rollback or a re-created table uses their names again.
+type Cached struct {
+	FileIO
+	files *LRU[string, []byte]
+}
+
+// NewCached wraps io with a cache of budget bytes.
+func NewCached(io FileIO, budget int64) *Cached {
+	return &Cached{io, NewLRU[string, []byte](budget, nil)}
+}
+
+func immutableName(p string) bool {
+	b := path.Base(p)
+	for _, prefix := range []string{"manifest-", "index-", "stat-"} {
+		if strings.HasPrefix(b, prefix) && len(b) > len(prefix)+36 {
+			return true
+		}
+	}
+	return false
+}
+
+// ReadFile returns the bytes of a file; the caller must not change them.
+func (c *Cached) ReadFile(ctx context.Context, p string) ([]byte, error) {
+	if !immutableName(p) {
+		return c.FileIO.ReadFile(ctx, p)
+	}
+	if b, ok := c.files.Get(p); ok {
+		return b, nil
+	}
+	b, err := c.FileIO.ReadFile(ctx, p)
+	if err == nil {
+		c.files.Put(p, b, int64(len(b))+128)
+	}
+	return b, err
+}
+
+// Delete removes files and forgets them.
+func (c *Cached) Delete(ctx context.Context, paths ...string) error {
+	for _, p := range paths {
+		c.files.Delete(p)
+	}
+	return c.FileIO.Delete(ctx, paths...)
+}

@@ -1,0 +1,385 @@
+package fileio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/google/uuid"
+)
+
+// Local is a FileIO over a directory of the local file system.
+//
+// Publishing is link(2) of a synced temporary file: it fails when the name is
+// taken, in this process or another, and never shows a partial file. Renames
+// are not used for it because rename(2) replaces silently.
+type Local struct{ root string }
+
+var _ FileIO = (*Local)(nil)
+
+// NewLocal returns a FileIO whose relative paths lie below root. The directory
+// need not exist yet.
+func NewLocal(root string) *Local {
+	if a, err := filepath.Abs(root); err == nil {
+		root = a
+	}
+	return &Local{root: root}
+}
+
+// Root returns the directory that relative paths are below.
+func (l *Local) Root() string { return l.root }
+
+// resolve turns a warehouse path, an absolute path or a file: URI into a path of
+// the operating system. Relative paths that climb out of the root are refused.
+func (l *Local) resolve(p string) (string, error) {
+	if scheme, rest, ok := splitScheme(p); ok {
+		if !strings.EqualFold(scheme, "file") {
+			return "", &UnsupportedError{Feature: "file system scheme " + strings.ToLower(scheme)}
+		}
+		if u, err := url.PathUnescape(rest); err == nil && strings.Contains(rest, "%") && !fileExists(rest) {
+			rest = u
+		}
+		return filepath.Clean("/" + strings.TrimLeft(rest, "/")), nil
+	}
+	if path.IsAbs(p) {
+		return filepath.Clean(p), nil
+	}
+	c := path.Clean(p)
+	if c == ".." || strings.HasPrefix(c, "../") {
+		return "", fmt.Errorf("path %q leaves the warehouse", p)
+	}
+	return filepath.Join(l.root, filepath.FromSlash(c)), nil
+}
+
+func fileExists(p string) bool { _, err := os.Stat(p); return err == nil }
+
+// splitScheme cuts "scheme:rest"; a single letter is not a scheme.
+func splitScheme(p string) (scheme, rest string, ok bool) {
+	i := strings.IndexByte(p, ':')
+	if i < 2 {
+		return "", p, false
+	}
+	for _, c := range []byte(p[:i]) {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '-' || c == '.' {
+			continue
+		}
+		return "", p, false
+	}
+	if i+1 >= len(p) || p[i+1] != '/' {
+		return "", p, false
+	}
+	return p[:i], p[i+1:], true
+}
+
+// wrap adds the warehouse path and maps the errors of the operating system to
+// the package's own.
+func wrap(op, p string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var pe *fs.PathError
+	cause := err
+	if errors.As(err, &pe) {
+		cause = pe.Err
+	}
+	var le *os.LinkError
+	if errors.As(err, &le) {
+		cause = le.Err
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s %s: %w", op, p, ErrNotExist)
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s %s: %w", op, p, ErrExist)
+	}
+	return fmt.Errorf("%s %s: %w", op, p, cause)
+}
+
+type localFile struct {
+	f    *os.File
+	size int64
+	path string
+}
+
+func (f *localFile) ReadAt(b []byte, off int64) (int, error) { return f.f.ReadAt(b, off) }
+func (f *localFile) Close() error                            { return f.f.Close() }
+func (f *localFile) Size() int64                             { return f.size }
+func (f *localFile) Path() string                            { return f.path }
+
+// Open opens a regular file.
+func (l *Local) Open(_ context.Context, p string) (File, error) {
+	q, err := l.resolve(p)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(q)
+	if err != nil {
+		return nil, wrap("open", p, err)
+	}
+	st, err := f.Stat()
+	if err == nil && st.IsDir() {
+		err = fmt.Errorf("%s is a directory", p)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, wrap("open", p, err)
+	}
+	return &localFile{f, st.Size(), p}, nil
+}
+
+// ReadFile reads a file whole.
+func (l *Local) ReadFile(_ context.Context, p string) ([]byte, error) {
+	q, err := l.resolve(p)
+	if err != nil {
+		return nil, err
+	}
+	b, err := os.ReadFile(q)
+	return b, wrap("read", p, err)
+}
+
+// localWriter writes a temporary file beside its target and renames on Close.
+type localWriter struct {
+	f         *os.File
+	target    string
+	path      string
+	failed    error
+	completed bool
+}
+
+// Create returns a writer for a new file. Names of data files hold a UUID, so
+// Close may rename; a name that must be won goes through PutIfAbsent.
+func (l *Local) Create(_ context.Context, p string) (Writer, error) {
+	q, err := l.resolve(p)
+	if err != nil {
+		return nil, err
+	}
+	f, err := createTemp(q)
+	if err != nil {
+		return nil, wrap("create", p, err)
+	}
+	return &localWriter{f: f, target: q, path: p}, nil
+}
+
+// createTemp makes the temporary file of target, and target's directory.
+func createTemp(target string) (*os.File, error) {
+	tmp := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+uuid.NewString()+".tmp")
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = mkdirAllSynced(filepath.Dir(target)); err != nil {
+			return nil, err
+		}
+		f, err = os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	}
+	return f, err
+}
+
+// mkdirAllSynced makes dir and its missing parents and syncs the parent of each
+// one made, so that a crash cannot lose the path to a published file.
+func mkdirAllSynced(dir string) error {
+	if st, err := os.Stat(dir); err == nil {
+		if st.IsDir() {
+			return nil
+		}
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := mkdirAllSynced(parent); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if e := d.Close(); err == nil {
+		err = e
+	}
+	if errors.Is(err, syscall.EINVAL) { // file systems that cannot sync directories
+		return nil
+	}
+	return err
+}
+
+func (w *localWriter) Write(b []byte) (int, error) {
+	if w.completed {
+		return 0, fmt.Errorf("write %s: %w", w.path, fs.ErrClosed)
+	}
+	n, err := w.f.Write(b)
+	if err != nil && w.failed == nil {
+		w.failed = wrap("write", w.path, err)
+	}
+	return n, err
+}
+
+func (w *localWriter) Close() error {
+	if w.completed {
+		return w.failed
+	}
+	if w.failed != nil {
+		_ = w.Abort()
+		return w.failed
+	}
+	w.completed = true
+	err := w.f.Sync()
+	if e := w.f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(w.f.Name(), w.target)
+	}
+	if err != nil {
+		_ = os.Remove(w.f.Name())
+		w.failed = wrap("close", w.path, err)
+		return w.failed
+	}
+	w.failed = wrap("sync directory of", w.path, syncDir(filepath.Dir(w.target)))
+	return w.failed
+}
+
+func (w *localWriter) Abort() error {
+	if w.completed {
+		return nil
+	}
+	w.completed = true
+	_ = w.f.Close()
+	return wrap("remove", w.path, os.Remove(w.f.Name()))
+}
+
+// writeTemp writes data to a synced temporary file beside target.
+func writeTemp(target string, data []byte) (tmp string, err error) {
+	f, err := createTemp(target)
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// PutIfAbsent publishes data with link(2). After a nil error the file and its
+// name are on stable storage.
+func (l *Local) PutIfAbsent(_ context.Context, p string, data []byte) error {
+	q, err := l.resolve(p)
+	if err != nil {
+		return err
+	}
+	tmp, err := writeTemp(q, data)
+	if err != nil {
+		return wrap("put", p, err)
+	}
+	err = os.Link(tmp, q)
+	if e := os.Remove(tmp); err == nil {
+		err = e
+	}
+	if err != nil {
+		return wrap("put", p, err)
+	}
+	return wrap("sync directory of", p, syncDir(filepath.Dir(q)))
+}
+
+// Put replaces the file at p by rename.
+func (l *Local) Put(_ context.Context, p string, data []byte) error {
+	q, err := l.resolve(p)
+	if err != nil {
+		return err
+	}
+	tmp, err := writeTemp(q, data)
+	if err != nil {
+		return wrap("put", p, err)
+	}
+	if err := os.Rename(tmp, q); err != nil {
+		_ = os.Remove(tmp)
+		return wrap("put", p, err)
+	}
+	return wrap("sync directory of", p, syncDir(filepath.Dir(q)))
+}
+
+// List returns the entries of dir in name order.
+func (l *Local) List(_ context.Context, dir string) ([]Entry, error) {
+	q, err := l.resolve(dir)
+	if err != nil {
+		return nil, err
+	}
+	des, err := os.ReadDir(q)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, wrap("list", dir, err)
+	}
+	out := make([]Entry, 0, len(des))
+	for _, de := range des {
+		e := Entry{Name: de.Name(), Dir: de.IsDir()}
+		st, err := de.Info()
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // gone since
+			}
+			return nil, wrap("list", dir, err)
+		}
+		if de.Type()&fs.ModeSymlink != 0 {
+			if st2, err := os.Stat(filepath.Join(q, de.Name())); err == nil {
+				st, e.Dir = st2, st2.IsDir()
+			}
+		}
+		e.Size, e.ModTime = st.Size(), st.ModTime()
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// Stat describes one file or directory.
+func (l *Local) Stat(_ context.Context, p string) (Entry, error) {
+	q, err := l.resolve(p)
+	if err != nil {
+		return Entry{}, err
+	}
+	st, err := os.Stat(q)
+	if err != nil {
+		return Entry{}, wrap("stat", p, err)
+	}
+	return Entry{Name: path.Base(p), Size: st.Size(), ModTime: st.ModTime(), Dir: st.IsDir()}, nil
+}
+
+// Delete removes files and empty directories; what is absent is fine.
+func (l *Local) Delete(_ context.Context, paths ...string) error {
+	var first error
+	for _, p := range paths {
+		q, err := l.resolve(p)
+		if err == nil {
+			err = os.Remove(q)
+			if errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
+		}
+		if err != nil && first == nil {
+			first = wrap("delete", p, err)
+		}
+	}
+	return first
+}
