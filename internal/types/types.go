@@ -52,6 +52,11 @@ const (
 	Variant                  // Struct{value Binary, metadata Binary}
 	Int2Vector               // List of Int16
 	OIDVector                // List of Int64
+	AclItem                  // String: these five are columns of pg_catalog only
+	NodeTree                 // String (pg_node_tree)
+	Inet                     // String
+	PgLSN                    // String
+	TID                      // String
 	// Pseudo-types: only in signatures of functions.
 	Any
 	AnyElement
@@ -177,7 +182,7 @@ func (t Type) SQL() Type {
 // IsTextLike reports whether values are array.String holding plain text.
 func (t Type) IsTextLike() bool {
 	switch t.Kind {
-	case Unknown, Text, Varchar, BpChar, Name, Char, JSON, JSONB, Void:
+	case Unknown, Text, Varchar, BpChar, Name, Char, JSON, JSONB, Void, AclItem, NodeTree, Inet, PgLSN, TID:
 		return true
 	}
 	return false
