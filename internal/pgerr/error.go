@@ -8,6 +8,8 @@ package pgerr
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 )
 
 // Code is a SQLSTATE. It is a struct, so that a bare string cannot be passed
@@ -34,22 +36,48 @@ type Error struct {
 	Schema, Table, Column, Constraint, DataType string
 
 	cause error
+	pc    uintptr // where the error was made; 0 = unknown
 }
 
 // New makes an Error with a formatted message.
-func New(c Code, format string, args ...any) *Error {
-	if len(args) == 0 {
-		return &Error{Code: c, Message: format}
-	}
-	return &Error{Code: c, Message: fmt.Sprintf(format, args...)}
-}
+func New(c Code, format string, args ...any) *Error { return make1(c, format, args) }
 
 // Wrap makes an Error that keeps cause for errors.Is and the log. The client
 // sees only the message.
 func Wrap(cause error, c Code, format string, args ...any) *Error {
-	e := New(c, format, args...)
+	e := make1(c, format, args)
 	e.cause = cause
 	return e
+}
+
+// make1 must be called by New and Wrap directly: it notes their caller.
+func make1(c Code, format string, args []any) *Error {
+	e := &Error{Code: c, Message: format}
+	if len(args) > 0 {
+		e.Message = fmt.Sprintf(format, args...)
+	}
+	var pc [1]uintptr
+	if runtime.Callers(3, pc[:]) == 1 {
+		e.pc = pc[0]
+	}
+	return e
+}
+
+// Location returns the name of the source file, the line and function
+// that made the error, for the fields F, L and R of the protocol. They are empty
+// when the error was not made by New or Wrap.
+func (e *Error) Location() (file string, line int, routine string) {
+	if e.pc == 0 {
+		return "", 0, ""
+	}
+	f, _ := runtime.CallersFrames([]uintptr{e.pc}).Next()
+	file, routine = f.File, f.Function
+	// github.com/owner/module/sql/parser.(*Parser).fail: package path, function.
+	routine = routine[strings.LastIndexByte(routine, '/')+1:]
+	if i := strings.IndexByte(routine, '.'); i >= 0 {
+		routine = routine[i+1:]
+	}
+	return file[strings.LastIndexByte(file, '/')+1:], f.Line, routine
 }
 
 func (e *Error) Error() string { return e.Message }
