@@ -75,6 +75,17 @@ type Remover interface {
 	Remove(groups []uint32, args []vec.Vec, sel []uint16) error
 }
 
+// PartMerger is a State that can take over some groups of another: group
+// from[i] of other belongs to group to[i] here. The other groups of other are
+// left alone, so several receivers can share one sender, each taking its part
+// by hash (never the same group twice, and not at the same time unless the
+// state of different groups is disjoint memory). It is what lets an aggregate
+// with very many groups be merged in parallel; a State without it is merged by
+// one worker.
+type PartMerger interface {
+	MergePart(other State, from, to []uint32) error
+}
+
 // Lookup returns the aggregates by lower-case name.
 func Lookup(name string) []*Def { return byName[name] }
 
