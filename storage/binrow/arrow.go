@@ -1,0 +1,229 @@
+package binrow
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/decimal128"
+
+	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+)
+
+// ArrowEncoder writes the rows of Arrow columns as BinaryRows: partitions,
+// bucket keys and file keys of a batch. Not safe for concurrent use.
+type ArrowEncoder struct {
+	w    Builder
+	cols []encodeCol
+}
+
+type encodeCol struct {
+	t     types.Type
+	arr   arrow.Array
+	width int // of the values in ints' memory
+	i16   []int16
+	i32   []int32
+	i64   []int64
+	f32   []float32
+	f64   []float64
+	str   vec.StrView
+	dict  []int32 // indices into str, when the column is a dictionary
+	dec   []decimal128.Num
+	nulls bool
+	datum bool // nested: goes through Datum
+}
+
+// NewArrowEncoder prepares columns of the given types. Arrays are as vec.Batch
+// holds them.
+func NewArrowEncoder(ts []types.Type, arrs []arrow.Array) (*ArrowEncoder, error) {
+	e := &ArrowEncoder{cols: make([]encodeCol, len(ts))}
+	for i, t := range ts {
+		c := &e.cols[i]
+		c.t, c.arr, c.nulls = t, arrs[i], arrs[i].NullN() > 0
+		switch a := arrs[i].(type) {
+		case *array.Int16:
+			c.i16 = a.Int16Values()
+		case *array.Int32:
+			c.i32 = a.Int32Values()
+		case *array.Date32:
+			c.i32 = vec.ViewOf[int32](a).V
+		case *array.Int64:
+			c.i64 = a.Int64Values()
+		case *array.Time64, *array.Timestamp:
+			c.i64 = vec.ViewOf[int64](a).V
+		case *array.Float32:
+			c.f32 = a.Float32Values()
+		case *array.Float64:
+			c.f64 = a.Float64Values()
+		case *array.String, *array.Binary:
+			c.str = vec.ViewStr(a)
+		case *array.Dictionary:
+			c.dict = vec.ViewOf[int32](a.Indices()).V
+			c.str = vec.ViewStr(a.Dictionary())
+		case *array.Decimal128:
+			c.dec = a.Values()
+		case *array.Boolean:
+		default:
+			c.datum = true
+		}
+		if c.t.Kind == types.Numeric && c.dec == nil && arrs[i].Len() > 0 {
+			c.datum = true
+		}
+	}
+	return e, nil
+}
+
+// Row returns the image of row i; it is valid until the next call.
+func (e *ArrowEncoder) Row(i int) ([]byte, error) {
+	e.w.Reset(len(e.cols))
+	for k := range e.cols {
+		c := &e.cols[k]
+		if c.nulls && c.arr.IsNull(i) {
+			e.w.SetNull(k, c.t)
+			continue
+		}
+		switch {
+		case c.datum:
+			d, err := DatumAt(c.arr, i, c.t)
+			if err != nil {
+				return nil, err
+			}
+			if err := e.w.Set(k, c.t, d); err != nil {
+				return nil, err
+			}
+		case c.i16 != nil:
+			e.w.SetInt(k, elemWidth(c.t), int64(c.i16[i]))
+		case c.i32 != nil:
+			e.w.SetInt(k, 4, int64(c.i32[i]))
+		case c.i64 != nil:
+			switch c.t.Kind {
+			case types.Time:
+				e.w.SetInt(k, 4, c.i64[i]/1000)
+			case types.Timestamp, types.TimestampTZ:
+				ms, nano := SplitTimestamp(c.t, c.i64[i])
+				e.w.SetTimestamp(k, c.t.Prec, ms, nano)
+			default:
+				e.w.SetInt(k, 8, c.i64[i])
+			}
+		case c.f32 != nil:
+			e.w.SetInt(k, 4, int64(math.Float32bits(c.f32[i])))
+		case c.f64 != nil:
+			e.w.SetInt(k, 8, int64(math.Float64bits(c.f64[i])))
+		case c.dec != nil:
+			if c.t.Prec <= 18 {
+				e.w.SetInt(k, 8, int64(c.dec[i].LowBits()))
+			} else {
+				var b [16]byte
+				e.w.SetDecimalBytes(k, twos128(&b, c.dec[i]))
+			}
+		case c.dict != nil:
+			e.w.SetBytes(k, c.str.At(int(c.dict[i])))
+		case c.str.Offs != nil:
+			e.w.SetBytes(k, c.str.At(i))
+		default:
+			if a, ok := c.arr.(*array.Boolean); ok && a.Value(i) {
+				e.w.SetInt(k, 1, 1)
+			}
+		}
+	}
+	return e.w.b, nil
+}
+
+// twos128 writes v as minimal big-endian two's complement.
+func twos128(b *[16]byte, v decimal128.Num) []byte {
+	binary.BigEndian.PutUint64(b[:8], uint64(v.HighBits()))
+	binary.BigEndian.PutUint64(b[8:], v.LowBits())
+	i := 0
+	for i < 15 && (b[i] == 0 && b[i+1] < 0x80 || b[i] == 0xff && b[i+1] >= 0x80) {
+		i++
+	}
+	return b[i:]
+}
+
+// DatumAt boxes one value of an array of type t: for constants, statistics and
+// partitions, not for loops over rows.
+func DatumAt(a arrow.Array, i int, t types.Type) (types.Datum, error) {
+	if a.IsNull(i) {
+		return nil, nil
+	}
+	switch a := a.(type) {
+	case *array.Boolean:
+		return a.Value(i), nil
+	case *array.Int8:
+		return int64(a.Value(i)), nil
+	case *array.Int16:
+		return int64(a.Value(i)), nil
+	case *array.Int32:
+		return int64(a.Value(i)), nil
+	case *array.Int64:
+		return a.Value(i), nil
+	case *array.Date32:
+		return int64(a.Value(i)), nil
+	case *array.Time64:
+		return int64(a.Value(i)), nil
+	case *array.Timestamp:
+		return int64(a.Value(i)), nil
+	case *array.Float32:
+		return float64(a.Value(i)), nil
+	case *array.Float64:
+		return a.Value(i), nil
+	case *array.String:
+		return string(append([]byte{}, a.Value(i)...)), nil
+	case *array.Binary:
+		if t.Kind == types.Numeric {
+			return numeric.Decode(a.Value(i)), nil
+		}
+		return append([]byte{}, a.Value(i)...), nil
+	case *array.FixedSizeBinary:
+		return append([]byte{}, a.Value(i)...), nil
+	case *array.Decimal128:
+		return numeric.From128(a.Value(i), a.DataType().(*arrow.Decimal128Type).Scale), nil
+	case *array.Dictionary:
+		return DatumAt(a.Dictionary(), a.GetValueIndex(i), t)
+	case *array.Map:
+		from, to := a.ValueOffsets(i)
+		out := make([]types.KV, 0, to-from)
+		for j := int(from); j < int(to); j++ {
+			k, err := DatumAt(a.Keys(), j, *t.Key)
+			if err != nil {
+				return nil, err
+			}
+			v, err := DatumAt(a.Items(), j, *t.Elem)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, types.KV{K: k, V: v})
+		}
+		return out, nil
+	case *array.List:
+		from, to := a.ValueOffsets(i)
+		out := make([]types.Datum, 0, to-from)
+		for j := int(from); j < int(to); j++ {
+			v, err := DatumAt(a.ListValues(), j, *t.Elem)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	case *array.Struct:
+		out := make([]types.Datum, a.NumField())
+		for j := range out {
+			ft := types.Of(types.Bytea) // the members of a variant
+			if t.Kind == types.Row {
+				ft = t.Fields[j].Type
+			}
+			v, err := DatumAt(a.Field(j), i, ft)
+			if err != nil {
+				return nil, err
+			}
+			out[j] = v
+		}
+		return out, nil
+	}
+	return nil, fmt.Errorf("no datum form of arrow type %s", a.DataType())
+}
