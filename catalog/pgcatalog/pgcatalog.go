@@ -59,6 +59,21 @@ type Role struct {
 	Super, CreateDB, CreateRole, Login, Repl bool
 }
 
+// Function is one row of pg_proc. A Sources that also has Functions() []Function
+// feeds them.
+type Function struct {
+	OID      uint32
+	Name     string
+	Kind     byte // f function, a aggregate, w window function
+	Args     []types.Type
+	Defaults int
+	Ret      types.Type
+	Set      bool
+	Strict   bool
+	Volatile byte // i, s, v
+	Doc      string
+}
+
 // PreparedStatement is one row of pg_prepared_statements.
 type PreparedStatement struct {
 	Name, Statement string
@@ -76,26 +91,98 @@ type Def struct {
 	Fields types.Schema
 	// Rows is an estimate for the planner.
 	Rows int64
-	// Fill calls add once per row, in the order of Fields. want reports whether a
-	// column (by position in Fields) is asked for: what is costly to compute may
-	// be left nil when it is not.
-	Fill func(ctx context.Context, src Sources, s table.Scan, want func(col int) bool, add func(row ...types.Datum)) error
+	// Fill adds the rows; nil = a relation without rows.
+	Fill func(f *Filler) error
+}
+
+// Filler is what a Fill has at hand: where the rows come from, which columns are
+// asked for, and where rows go.
+type Filler struct {
+	Ctx    context.Context
+	Src    Sources
+	fields types.Schema
+	index  map[string]int
+	blank  []types.Datum
+	want   func(col int) bool
+	add    func(row ...types.Datum)
+}
+
+// Wants reports whether the query uses a column, so that what is costly to
+// compute may be left out when it does not.
+func (f *Filler) Wants(column string) bool { return f.want(f.index[column]) }
+
+// Row adds a row given as column name and value by turns. Columns left out are
+// NULL, or zero where PostgreSQL's catalog says NOT NULL. An unknown column name
+// is a bug and panics.
+func (f *Filler) Row(nameValue ...any) {
+	row := append([]types.Datum(nil), f.blank...)
+	for i := 0; i+1 < len(nameValue); i += 2 {
+		c, ok := f.index[nameValue[i].(string)]
+		if !ok {
+			panic("pgcatalog: no column " + nameValue[i].(string))
+		}
+		row[c] = datum(nameValue[i+1])
+	}
+	f.add(row...)
+}
+
+// datum widens Go's own integer types to the form of types.Datum.
+func datum(v any) types.Datum {
+	switch v := v.(type) {
+	case int:
+		return int64(v)
+	case int16:
+		return int64(v)
+	case int32:
+		return int64(v)
+	case uint32:
+		return int64(v)
+	case byte:
+		return string(rune(v))
+	case time.Time:
+		if v.IsZero() {
+			return nil
+		}
+		return v.UnixMicro()
+	case []string:
+		out := make([]types.Datum, len(v))
+		for i, s := range v {
+			out[i] = s
+		}
+		return out
+	}
+	return v
+}
+
+// zero is the value of a NOT NULL column that a Fill leaves out.
+func zero(t types.Type) types.Datum {
+	switch t.Kind {
+	case types.Bool:
+		return false
+	case types.Float4, types.Float8:
+		return 0.0
+	case types.Array, types.Int2Vector, types.OIDVector:
+		return []types.Datum{}
+	case types.Bytea:
+		return []byte{}
+	}
+	if t.IsTextLike() {
+		return ""
+	}
+	return int64(0)
 }
 
 // Resolve finds a relation of pg_catalog or information_schema by name.
 func Resolve(schema, name string, src Sources) (catalog.Relation, bool) {
-	for i := range builtin {
-		d := &builtin[i]
-		if d.Schema != schema || d.Name != name {
-			continue
-		}
-		return d.relation(src), true
+	d, ok := lookup(schema, name)
+	if !ok {
+		return nil, false
 	}
-	return nil, false
+	return d.relation(src), true
 }
 
 // All returns every relation, for pg_class and pg_attribute.
-func All() []Def { return builtin }
+func All() []Def { return builtin() }
 
 // RelOID returns the OID of d.
 func (d *Def) RelOID() uint32 {
@@ -112,7 +199,19 @@ func (d *Def) relation(src Sources) catalog.Relation {
 	return catalog.NewVirtual(d.Schema, d.Name, d.RelOID(), d.Kind, d.Fields, d.Rows,
 		func(ctx context.Context, s table.Scan, yield func(*vec.Batch) error) error {
 			return FillRows(ctx, d.Fields, s, yield, func(want func(int) bool, add func(...types.Datum)) error {
-				return d.Fill(ctx, src, s, want, add)
+				if d.Fill == nil {
+					return nil
+				}
+				f := &Filler{Ctx: ctx, Src: src, fields: d.Fields, want: want, add: add, index: make(map[string]int, len(d.Fields))}
+				for i, c := range d.Fields {
+					f.index[c.Name] = i
+					var z types.Datum
+					if c.Type.NotNull {
+						z = zero(c.Type)
+					}
+					f.blank = append(f.blank, z)
+				}
+				return d.Fill(f)
 			})
 		})
 }

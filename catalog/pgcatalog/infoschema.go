@@ -1,0 +1,177 @@
+package pgcatalog
+
+import (
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+)
+
+func fillISCatalogName(f *Filler) error {
+	f.Row("catalog_name", f.Src.Database())
+	return nil
+}
+
+func fillISCharacterSets(f *Filler) error {
+	f.Row("character_set_name", "UTF8", "character_repertoire", "UCS", "form_of_use", "UTF8", "default_collate_catalog", f.Src.Database(),
+		"default_collate_schema", "pg_catalog", "default_collate_name", "default")
+	return nil
+}
+
+func fillISEnabledRoles(f *Filler) error {
+	f.Row("role_name", f.Src.User())
+	return nil
+}
+
+func fillISSchemata(f *Filler) error {
+	names, err := schemas(f.Ctx, f.Src)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		f.Row("catalog_name", f.Src.Database(), "schema_name", n, "schema_owner", f.Src.User())
+	}
+	return nil
+}
+
+func fillISTables(f *Filler) error {
+	one := func(schema, name string, kind byte, insertable string) {
+		t := "BASE TABLE"
+		if kind == 'v' {
+			t = "VIEW"
+		}
+		f.Row("table_catalog", f.Src.Database(), "table_schema", schema, "table_name", name, "table_type", t,
+			"is_insertable_into", insertable, "is_typed", "NO")
+	}
+	for i := range builtin() {
+		one(builtin()[i].Schema, builtin()[i].Name, builtin()[i].Kind, "NO")
+	}
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		ins := "YES"
+		if rel.Kind() == 'v' {
+			ins = "NO"
+		}
+		one(rel.Schema(), rel.Name(), rel.Kind(), ins)
+		return nil
+	})
+}
+
+func fillISViews(f *Filler) error {
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		if v, ok := rel.(catalog.View); ok {
+			f.Row("table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "view_definition", v.Query(),
+				"check_option", "NONE", "is_updatable", "NO", "is_insertable_into", "NO")
+		}
+		return nil
+	})
+}
+
+// numericInfo returns information_schema's numeric_precision, radix and scale.
+func numericInfo(t types.Type) (prec, radix, scale any) {
+	switch t.Kind {
+	case types.TinyInt, types.Int2:
+		return 16, 2, 0
+	case types.Int4:
+		return 32, 2, 0
+	case types.Int8:
+		return 64, 2, 0
+	case types.Float4:
+		return 24, 2, nil
+	case types.Float8:
+		return 53, 2, nil
+	case types.Numeric:
+		if t.Mod != 0 {
+			m := t.Mod - 4
+			return m >> 16 & 0xffff, 10, m & 0xffff
+		}
+		return nil, 10, nil
+	}
+	return nil, nil, nil
+}
+
+func fillISColumns(f *Filler) error {
+	one := func(schema, table, name string, num int, t types.Type, notNull bool, def any, updatable string) {
+		nullable := "YES"
+		if notNull {
+			nullable = "NO"
+		}
+		i := t.Info()
+		plain := i.SQLName
+		switch {
+		case t.Kind == types.Array && !t.OnWireAsJSON():
+			plain = "ARRAY"
+		case t.Kind == types.BpChar:
+			plain = "character"
+		}
+		var length, octets, dtPrec any
+		switch t.Kind {
+		case types.Varchar, types.BpChar:
+			if t.Mod > 0 {
+				length, octets = t.Mod-4, (t.Mod-4)*4
+			} else {
+				octets = 1 << 30
+			}
+		case types.Text:
+			octets = 1 << 30
+		case types.Time, types.Timestamp, types.TimestampTZ, types.TimeTZ:
+			dtPrec = 6
+			if t.Mod > 0 {
+				dtPrec = t.Mod - 1
+			}
+		case types.Date:
+			dtPrec = 0
+		}
+		prec, radix, scale := numericInfo(t)
+		f.Row("table_catalog", f.Src.Database(), "table_schema", schema, "table_name", table, "column_name", name,
+			"ordinal_position", num, "column_default", def, "is_nullable", nullable, "data_type", plain,
+			"character_maximum_length", length, "character_octet_length", octets, "numeric_precision", prec,
+			"numeric_precision_radix", radix, "numeric_scale", scale, "datetime_precision", dtPrec,
+			"udt_catalog", f.Src.Database(), "udt_schema", "pg_catalog", "udt_name", i.Name, "dtd_identifier", datumText(num),
+			"is_self_referencing", "NO", "is_identity", "NO", "identity_cycle", "NO", "is_generated", "NEVER", "is_updatable", updatable)
+	}
+	for i := range builtin() {
+		d := &builtin()[i]
+		for j, c := range d.Fields {
+			one(d.Schema, d.Name, c.Name, j+1, c.Type, c.Type.NotNull, nil, "NO")
+		}
+	}
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		for _, c := range rel.Columns() {
+			var def any
+			if c.HasDefault {
+				def = DefaultExpr(c)
+			}
+			one(rel.Schema(), rel.Name(), c.Name, int(c.AttNum), c.Type, c.NotNull, def, "YES")
+		}
+		return nil
+	})
+}
+
+func fillISTableConstraints(f *Filler) error {
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		if len(key(rel)) > 0 {
+			f.Row("constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", KeyName(rel.Name()),
+				"table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "constraint_type", "PRIMARY KEY",
+				"is_deferrable", "NO", "initially_deferred", "NO", "enforced", "YES")
+		}
+		return nil
+	})
+}
+
+func fillISKeyColumn(f *Filler) error {
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		for i, k := range key(rel) {
+			f.Row("constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", KeyName(rel.Name()),
+				"table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "column_name", k, "ordinal_position", i+1)
+		}
+		return nil
+	})
+}
+
+func fillISConstraintColumn(f *Filler) error {
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		for _, k := range key(rel) {
+			f.Row("table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "column_name", k,
+				"constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", KeyName(rel.Name()))
+		}
+		return nil
+	})
+}

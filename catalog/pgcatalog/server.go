@@ -1,0 +1,137 @@
+package pgcatalog
+
+import (
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+)
+
+func fillNamespace(f *Filler) error {
+	names, err := schemas(f.Ctx, f.Src)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		f.Row("oid", NamespaceOID(n), "nspname", n, "nspowner", superuserOID)
+	}
+	return nil
+}
+
+func fillDatabase(f *Filler) error {
+	f.Row("oid", databaseOID, "datname", f.Src.Database(), "datdba", superuserOID, "encoding", 6, "datlocprovider", "c",
+		"datallowconn", true, "datconnlimit", -1, "datfrozenxid", 716, "datminmxid", 1, "dattablespace", 1663,
+		"datcollate", "C", "datctype", "C")
+	return nil
+}
+
+func fillTablespace(f *Filler) error {
+	f.Row("oid", 1663, "spcname", "pg_default", "spcowner", superuserOID)
+	f.Row("oid", 1664, "spcname", "pg_global", "spcowner", superuserOID)
+	return nil
+}
+
+func fillRoles(f *Filler) error {
+	for _, r := range f.Src.Roles() {
+		f.Row("rolname", r.Name, "rolsuper", r.Super, "rolinherit", true, "rolcreaterole", r.CreateRole, "rolcreatedb", r.CreateDB,
+			"rolcanlogin", r.Login, "rolreplication", r.Repl, "rolconnlimit", -1, "rolpassword", "********", "rolbypassrls", r.Super, "oid", r.OID)
+	}
+	return nil
+}
+
+func fillAuthid(f *Filler) error {
+	for _, r := range f.Src.Roles() {
+		f.Row("oid", r.OID, "rolname", r.Name, "rolsuper", r.Super, "rolinherit", true, "rolcreaterole", r.CreateRole, "rolcreatedb", r.CreateDB,
+			"rolcanlogin", r.Login, "rolreplication", r.Repl, "rolconnlimit", -1, "rolbypassrls", r.Super)
+	}
+	return nil
+}
+
+func fillUser(f *Filler) error {
+	for _, r := range f.Src.Roles() {
+		if r.Login {
+			f.Row("usename", r.Name, "usesysid", r.OID, "usecreatedb", r.CreateDB, "usesuper", r.Super, "userepl", r.Repl,
+				"usebypassrls", r.Super, "passwd", "********")
+		}
+	}
+	return nil
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+func fillSettings(f *Filler) error {
+	for _, s := range f.Src.Settings() {
+		var enum any
+		if len(s.Enum) > 0 {
+			enum = s.Enum
+		}
+		f.Row("name", s.Name, "setting", s.Value, "unit", orNull(s.Unit), "category", s.Category, "short_desc", s.Description,
+			"context", s.Context, "vartype", s.VarType, "source", s.Source, "min_val", orNull(s.Min), "max_val", orNull(s.Max),
+			"enumvals", enum, "boot_val", s.Boot, "reset_val", s.Reset, "pending_restart", false)
+	}
+	return nil
+}
+
+func fillActivity(f *Filler) error {
+	for _, s := range f.Src.Sessions() {
+		f.Row("datid", databaseOID, "datname", s.Database, "pid", s.PID, "usesysid", superuserOID, "usename", s.User,
+			"application_name", s.Application, "client_addr", orNull(s.Remote), "backend_start", s.BackendStart, "xact_start", s.XactStart,
+			"query_start", s.QueryStart, "state_change", s.StateChg, "state", orNull(s.State), "query", s.Query, "backend_type", "client backend")
+	}
+	return nil
+}
+
+func fillPrepared(f *Filler) error {
+	for _, p := range f.Src.Prepared() {
+		f.Row("name", p.Name, "statement", p.Statement, "prepare_time", p.PreparedAt, "from_sql", p.FromSQL)
+	}
+	return nil
+}
+
+// fillTimezones lists common IANA zones: Go's library has no list of all.
+func fillTimezones(f *Filler) error {
+	now := time.Now()
+	for _, n := range []string{
+		"UTC", "Europe/London", "Europe/Berlin", "Europe/Paris", "Europe/Madrid", "Europe/Moscow", "America/New_York",
+		"America/Chicago", "America/Denver", "America/Los_Angeles", "America/Sao_Paulo", "Asia/Shanghai", "Asia/Tokyo", "Asia/Kolkata",
+		"Asia/Singapore", "Asia/Dubai", "Australia/Sydney", "Africa/Johannesburg", "Pacific/Auckland",
+	} {
+		l, err := time.LoadLocation(n)
+		if err != nil {
+			continue
+		}
+		t := now.In(l)
+		abbrev, _ := t.Zone()
+		f.Row("name", n, "abbrev", abbrev, "is_dst", t.IsDST())
+	}
+	return nil
+}
+
+func fillTables(f *Filler) error {
+	for i := range builtin() {
+		if builtin()[i].Kind == 'r' {
+			f.Row("schemaname", builtin()[i].Schema, "tablename", builtin()[i].Name, "tableowner", f.Src.User(), "hasindexes", false,
+				"hasrules", false, "hastriggers", false, "rowsecurity", false)
+		}
+	}
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		if rel.Kind() == 'r' {
+			f.Row("schemaname", rel.Schema(), "tablename", rel.Name(), "tableowner", f.Src.User(), "hasindexes", len(key(rel)) > 0,
+				"hasrules", false, "hastriggers", false, "rowsecurity", false)
+		}
+		return nil
+	})
+}
+
+func fillViews(f *Filler) error {
+	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		if v, ok := rel.(catalog.View); ok {
+			f.Row("schemaname", rel.Schema(), "viewname", rel.Name(), "viewowner", f.Src.User(), "definition", v.Query())
+		}
+		return nil
+	})
+}

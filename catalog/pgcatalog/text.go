@@ -1,0 +1,151 @@
+package pgcatalog
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+)
+
+func datumText(n int) string { return strconv.Itoa(n) }
+
+// Object is what an OID of pg_class names.
+type Object struct {
+	Schema, Name string
+	Rel          catalog.Relation // nil for the catalog's own relations
+	Index        bool             // the primary key of Rel
+}
+
+// ByOID finds the object of pg_class with an OID. It walks the warehouse, so
+// callers keep the answer for as long as a statement runs.
+func ByOID(ctx context.Context, src Sources, oid uint32) (Object, bool) {
+	if oid < catalog.FirstUserOID {
+		for i := range builtin() {
+			if builtin()[i].RelOID() == oid {
+				return Object{Schema: builtin()[i].Schema, Name: builtin()[i].Name}, true
+			}
+		}
+		return Object{}, false
+	}
+	var out Object
+	found := false
+	_ = eachTable(ctx, src, func(rel catalog.Relation) error {
+		switch oid {
+		case rel.OID():
+			out, found = Object{rel.Schema(), rel.Name(), rel, false}, true
+		case IndexOID(rel), ConstraintOID(rel):
+			if len(key(rel)) > 0 {
+				out, found = Object{rel.Schema(), KeyName(rel.Name()), rel, true}, true
+			}
+		}
+		return nil
+	})
+	return out, found
+}
+
+// ByName finds the OID of a relation or primary-key index by schema and name.
+func ByName(ctx context.Context, src Sources, schema, name string) (uint32, bool) {
+	if d, ok := lookup(schema, name); ok {
+		return d.RelOID(), true
+	}
+	rel, err := src.Catalog().Resolve(ctx, schema, name, catalog.ResolveOptions{})
+	if err == nil {
+		return rel.OID(), true
+	}
+	var oid uint32
+	_ = eachTable(ctx, src, func(rel catalog.Relation) error {
+		if rel.Schema() == schema && len(key(rel)) > 0 && KeyName(rel.Name()) == name {
+			oid = IndexOID(rel)
+		}
+		return nil
+	})
+	return oid, oid != 0
+}
+
+// Text answers the catalog functions whose result is text; nil is NULL. Unknown
+// functions and OIDs are NULL, as in PostgreSQL.
+func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*string, error) {
+	arg := func(i int) int64 {
+		if i < len(args) {
+			if n, ok := args[i].(int64); ok {
+				return n
+			}
+		}
+		return 0
+	}
+	str := func(s string) (*string, error) { return &s, nil }
+	switch fn {
+	case "pg_get_userbyid":
+		for _, r := range src.Roles() {
+			if int64(r.OID) == arg(0) {
+				return str(r.Name)
+			}
+		}
+		return str("unknown (OID=" + strconv.FormatInt(arg(0), 10) + ")")
+	case "pg_get_expr":
+		if len(args) > 0 {
+			if s, ok := args[0].(string); ok {
+				return &s, nil
+			}
+		}
+	case "pg_get_constraintdef":
+		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Index {
+			return str("PRIMARY KEY (" + keyList(o.Rel) + ")")
+		}
+	case "pg_get_indexdef":
+		o, ok := ByOID(ctx, src, uint32(arg(0)))
+		if !ok || !o.Index {
+			return nil, nil
+		}
+		if n := arg(1); n > 0 {
+			if pk := key(o.Rel); int(n) <= len(pk) {
+				return str(quoteIdent(pk[n-1]))
+			}
+			return str("")
+		}
+		return str(indexDef(o.Rel))
+	case "pg_get_viewdef":
+		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Rel != nil {
+			if v, ok := o.Rel.(catalog.View); ok {
+				return str(v.Query())
+			}
+		}
+	case "obj_description":
+		class := int64(classClass)
+		if len(args) > 1 {
+			if s, ok := args[1].(string); ok && s != "pg_class" {
+				class = 0
+				if s == "pg_namespace" {
+					class = classNS
+				}
+			}
+		}
+		if class == classNS {
+			switch arg(0) {
+			case nsPublic:
+				return str("standard public schema")
+			case nsPgCatalog:
+				return str("system catalog schema")
+			}
+			return nil, nil
+		}
+		if class != classClass {
+			return nil, nil
+		}
+		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Rel != nil && !o.Index {
+			if t, ok := o.Rel.(catalog.TableInfo); ok && t.Comment() != "" {
+				return str(t.Comment())
+			}
+		}
+	case "col_description":
+		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Rel != nil && !o.Index {
+			for _, c := range o.Rel.Columns() {
+				if int64(c.AttNum) == arg(1) && c.Description != "" {
+					return str(c.Description)
+				}
+			}
+		}
+	}
+	return nil, nil
+}
