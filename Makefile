@@ -1,0 +1,74 @@
+# Everything a developer types. `make help` lists the targets.
+SHELL      := /bin/bash
+GO         ?= go
+BIN        := bin/paimon-sql
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS    := -s -w -X main.version=$(VERSION)
+# Tests that need the shared material of a full checkout skip by name without it.
+SHARED     ?= $(abspath ../shared)
+WAREHOUSE  ?= .demo/warehouse
+LINT_VERSION := v2.15.0
+export CGO_ENABLED := 0
+export PAIMON_SQL_SHARED ?= $(SHARED)
+
+.DEFAULT_GOAL := build
+.PHONY: help build run demo test lint slt wire cover race meta interop bench bench-diff rewrite fuzz fmt clean tpch
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+build: ## bin/paimon-sql
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/paimon-sql
+
+run: build ## make the demo warehouse if absent and serve it on 127.0.0.1:5432 (next free port if taken)
+	@$(BIN) demo --warehouse $(WAREHOUSE)
+	@exec $(BIN) serve --warehouse $(WAREHOUSE) --listen 127.0.0.1:5432 --next-free-port --hints
+
+demo: build ## make the demo warehouse and answer five queries
+	@$(BIN) demo --warehouse $(WAREHOUSE) --queries
+
+test: ## every test that needs nothing but Go (under 5 minutes on 2 cores)
+	@scripts/test.sh
+
+lint: ## golangci-lint and the import rules
+	@scripts/golangci-lint.sh $(LINT_VERSION)
+	$(GO) test ./internal/archtest
+
+slt: ## SQL tests over the wire; DIR=topic picks a folder
+	$(GO) test ./tests/sqllogic -count=1 -v -run 'TestSQLLogic' -args -dir '$(DIR)'
+
+wire: ## protocol transcripts; PG=dsn compares with a real PostgreSQL
+	PAIMON_SQL_PG='$(PG)' $(GO) test ./pgwire ./tests/wire -count=1
+
+cover: ## coverage per package
+	$(GO) test -coverprofile=cover.out ./... && $(GO) tool cover -func=cover.out | tail -n 1
+
+race: ## unit tests under the race detector, with contract checks
+	CGO_ENABLED=1 $(GO) test -race -tags invariants ./internal/... ./index/... ./storage/... ./catalog/... ./sql/... ./exec/... ./engine/... ./pgwire/...
+
+meta: ## metamorphic tests with a random seed, printed
+	$(GO) test ./tests/metamorphic -count=1 -v
+
+interop: build ## tables of Java Paimon through our SQL; skips what is absent
+	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m
+
+tpch: build ## the 22 TPC-H queries on the tables in TPCH_WAREHOUSE
+	scripts/tpch.sh '$(TPCH_WAREHOUSE)'
+
+bench: ## Go benchmarks of every hot path
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),200ms) ./internal/vec ./storage/... ./index/... ./sql/... ./exec/... ./pgwire
+
+bench-diff: ## benchstat of REF (default main) against the work tree
+	scripts/bench-diff.sh '$(or $(REF),main)'
+
+fuzz: ## every fuzz target for T each (default 60s)
+	scripts/fuzz.sh '$(or $(T),60s)'
+
+rewrite: ## regenerate transcripts; read the diff before you commit it
+	$(GO) test ./... -run 'Golden|Transcript' -args -rewrite
+
+fmt: ## gofmt
+	gofmt -w $$(git ls-files '*.go')
+
+clean: ## remove what make made
+	rm -rf bin .demo cover.out
