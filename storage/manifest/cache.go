@@ -1,0 +1,62 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"unsafe"
+
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+)
+
+// Cache holds decoded manifests, lists and index manifests by path. Their names
+// hold a UUID, so an entry never goes stale. Safe for concurrent use; what it
+// returns is shared and must not be changed.
+type Cache struct {
+	entries *fileio.LRU[string, []Entry]
+	lists   *fileio.LRU[string, []FileMeta]
+	indexes *fileio.LRU[string, []IndexEntry]
+}
+
+// NewCache makes a cache of about budget bytes.
+func NewCache(budget int64) *Cache {
+	return &Cache{
+		entries: fileio.NewLRU[string, []Entry](budget/8*6, nil),
+		lists:   fileio.NewLRU[string, []FileMeta](budget/8, nil),
+		indexes: fileio.NewLRU[string, []IndexEntry](budget/8, nil),
+	}
+}
+
+func load[T any](ctx context.Context, io fileio.FileIO, c *fileio.LRU[string, []T], path string, each int, decode func(string, []byte) ([]T, error)) ([]T, error) {
+	if v, ok := c.Get(path); ok {
+		return v, nil
+	}
+	raw, err := io.ReadFile(ctx, path)
+	if errors.Is(err, fileio.ErrNotExist) {
+		return nil, &fileio.MissingError{Path: path, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := decode(path, raw)
+	if err != nil {
+		return nil, err
+	}
+	// Decoded rows refer to the decompressed blocks, about four times the file.
+	c.Put(path, v, int64(len(v)*each+4*len(raw)+256))
+	return v, nil
+}
+
+// Entries returns the entries of a manifest.
+func (c *Cache) Entries(ctx context.Context, io fileio.FileIO, path string) ([]Entry, error) {
+	return load(ctx, io, c.entries, path, int(unsafe.Sizeof(Entry{})+unsafe.Sizeof(DataFile{}))+64, DecodeEntries)
+}
+
+// List returns the manifests of a manifest list.
+func (c *Cache) List(ctx context.Context, io fileio.FileIO, path string) ([]FileMeta, error) {
+	return load(ctx, io, c.lists, path, int(unsafe.Sizeof(FileMeta{}))+64, DecodeList)
+}
+
+// Index returns the entries of an index manifest.
+func (c *Cache) Index(ctx context.Context, io fileio.FileIO, path string) ([]IndexEntry, error) {
+	return load(ctx, io, c.indexes, path, int(unsafe.Sizeof(IndexEntry{}))+64, DecodeIndex)
+}

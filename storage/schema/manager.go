@@ -1,0 +1,128 @@
+package schema
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+)
+
+// ErrNotFound says that a schema file, or every one, is missing.
+var ErrNotFound = errors.New("schema not found")
+
+// Manager reads the schema files of one branch of one table. A schema file is
+// read anew on every call, because a dropped and re-created table uses the same
+// names; parsing is skipped while the bytes stay the same.
+type Manager struct {
+	io  fileio.FileIO
+	dir string // of the schema files
+
+	mu    sync.Mutex // guards cache
+	cache map[int64]cached
+}
+
+type cached struct {
+	raw   []byte
+	table *Table
+}
+
+// NewManager reads the schemas below root: the table's directory, or that of a
+// branch.
+func NewManager(io fileio.FileIO, root string) *Manager {
+	return &Manager{io: io, dir: root + "/schema", cache: map[int64]cached{}}
+}
+
+// Path returns the path of schema id.
+func (m *Manager) Path(id int64) string { return fmt.Sprintf("%s/schema-%d", m.dir, id) }
+
+// IDs returns the ids of all schema files, ascending.
+func (m *Manager) IDs(ctx context.Context) ([]int64, error) {
+	es, err := m.io.List(ctx, m.dir)
+	if err != nil {
+		return nil, err
+	}
+	var ids []int64
+	for _, e := range es {
+		if s, ok := strings.CutPrefix(e.Name, "schema-"); ok && !e.Dir {
+			if id, err := strconv.ParseInt(s, 10, 64); err == nil && id >= 0 {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// Latest returns the newest schema, or ErrNotFound when there is none.
+func (m *Manager) Latest(ctx context.Context) (*Table, error) {
+	ids, err := m.IDs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(ids) == 0 {
+		return nil, fmt.Errorf("%s: %w", m.dir, ErrNotFound)
+	}
+	return m.Get(ctx, ids[len(ids)-1])
+}
+
+// Get returns schema id. A missing file is ErrNotFound, one that does not parse
+// a *fileio.CorruptionError.
+func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
+	path := m.Path(id)
+	var last error
+	// Some writers create the file first and fill it afterwards.
+	for wait := time.Millisecond; ; wait *= 4 {
+		raw, err := m.io.ReadFile(ctx, path)
+		if errors.Is(err, fileio.ErrNotExist) {
+			return nil, fmt.Errorf("%s: %w", path, ErrNotFound)
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.mu.Lock()
+		c, ok := m.cache[id]
+		m.mu.Unlock()
+		if ok && bytes.Equal(c.raw, raw) {
+			return c.table, nil
+		}
+		t, err := Parse(raw)
+		if err == nil && t.ID != id {
+			err = fmt.Errorf("schema names itself %d", t.ID)
+		}
+		if err == nil {
+			m.mu.Lock()
+			m.cache[id] = cached{raw, t}
+			m.mu.Unlock()
+			return t, nil
+		}
+		last = err
+		if wait > 64*time.Millisecond {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(wait):
+		}
+	}
+	return nil, &fileio.CorruptionError{Path: path, Offset: -1, Reason: "schema does not parse", Err: last}
+}
+
+// Remember returns schema id without reading the file again when it was read
+// before in this process; use it for the schemas that data files name.
+func (m *Manager) Remember(ctx context.Context, id int64) (*Table, error) {
+	m.mu.Lock()
+	c, ok := m.cache[id]
+	m.mu.Unlock()
+	if ok {
+		return c.table, nil
+	}
+	return m.Get(ctx, id)
+}
