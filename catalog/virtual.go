@@ -123,3 +123,11 @@ func (r *virtualReader) Next(ctx context.Context) (*vec.Batch, error) {
 
 // Close frees the rows.
 func (r *virtualReader) Close() error { r.batches = nil; return nil }
+
+// NewSystem makes a virtual relation from rows of datums.
+func NewSystem(schema, name string, fields types.Schema, fill func(ctx context.Context, add func(row ...types.Datum)) error) *Virtual {
+	return NewVirtual(schema, name, OIDOf('r', schema, name), 'r', fields, 100,
+		func(ctx context.Context, s table.Scan, yield func(*vec.Batch) error) error {
+			return FillRows(ctx, fields, s, yield, func(_ func(int) bool, add func(...types.Datum)) error { return fill(ctx, add) })
+		})
+}

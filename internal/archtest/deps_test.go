@@ -40,7 +40,7 @@ var order = [][]string{
 	// planner -> plan -> function, aggregate; parser -> ast
 	{"sql/function", "sql/aggregate", "sql/plan", "sql/eval", "sql/planner"},
 	{"sql/ast", "sql/parser"},
-	{"catalog", "catalog/systable", "catalog/pgcatalog"},
+	{"catalog/systable", "catalog", "catalog/pgcatalog"},
 	{"engine", "engine/procedure"},
 	{"internal/types", "internal/mem", "internal/vec"},
 }
