@@ -2,8 +2,11 @@ package pgwire
 
 import (
 	"context"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/engine"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -60,4 +63,35 @@ type Backend interface {
 	Open(ctx context.Context, s engine.Startup) (Session, error)
 	// Cancel cancels what the session runs now, if the secret fits.
 	Cancel(pid int32, secret uint32)
+}
+
+// What follows are things a Session may offer beside; each is asked for with a
+// type assertion, so a session that lacks one works without.
+
+// IdleLimiter is a session that may not be idle for ever.
+type IdleLimiter interface {
+	// IdleLimit is asked before each wait for a message outside a pipeline: how
+	// long to wait (0 = for ever) and what to end the connection with
+	// (25P03 in a transaction, 57P05 outside).
+	IdleLimit() (time.Duration, *pgerr.Error)
+}
+
+// Terminable is a session that others can end: pg_terminate_backend.
+type Terminable interface {
+	// OnTerminate hands over, once, the function that ends the connection with
+	// 57P01. It may be called from any goroutine.
+	OnTerminate(end func())
+}
+
+// Styler is a session that keeps the style of its text settings ready.
+type Styler interface {
+	TextStyle() *pgtext.Style
+}
+
+// OIDNamer is a session that can say how an oid of a reg* type is printed.
+type OIDNamer interface {
+	// OIDName returns the text form of oid as a value of kind k, such as a
+	// table's name for RegClass; ok is false when there is no such object, which
+	// then prints as its number.
+	OIDName(k types.Kind, oid int64) (name string, ok bool)
 }

@@ -1,0 +1,254 @@
+package pgwire
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/paimon-sql/paimon-sql/engine"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+)
+
+// fail answers an error in the extended protocol: at once, and everything up to
+// the next Sync is thrown away.
+func (c *conn) fail(err error) error {
+	c.sess.Fail()
+	if e := c.report(err); isFatal(e) {
+		return c.ended()
+	}
+	c.skip = true
+	return c.out.flush()
+}
+
+func malformed() error {
+	return pgerr.New(pgerr.ProtocolViolation, "insufficient data left in message")
+}
+
+// parse answers Parse.
+func (c *conn) parse(body []byte) error {
+	var m pgproto3.Parse
+	if m.Decode(body) != nil {
+		return c.fail(malformed())
+	}
+	name, err := text([]byte(m.Name))
+	if err != nil {
+		return c.fail(err)
+	}
+	if err := checkUTF8([]byte(m.Query)); err != nil {
+		return c.fail(err)
+	}
+	params := make([]types.Type, len(m.ParameterOIDs))
+	for i, oid := range m.ParameterOIDs {
+		if oid == 0 || oid == 705 {
+			continue // to be inferred
+		}
+		t, ok := types.ByOID(oid)
+		if !ok {
+			return c.fail(pgerr.New(pgerr.UndefinedObject, "type with OID %d does not exist", oid))
+		}
+		params[i] = t
+	}
+	if _, err := c.sess.Prepare(c.ctx, name, m.Query, params); err != nil {
+		return c.fail(err)
+	}
+	c.out.simple('1')
+	return nil
+}
+
+// bind answers Bind.
+func (c *conn) bind(body []byte) error {
+	var m pgproto3.Bind
+	if m.Decode(body) != nil {
+		return c.fail(malformed())
+	}
+	p, err := c.sess.Statement(m.PreparedStatement)
+	if err != nil {
+		return c.fail(err)
+	}
+	if n, k := len(m.ParameterFormatCodes), len(m.Parameters); n > 1 && n != k {
+		return c.fail(pgerr.New(pgerr.ProtocolViolation, "bind message has %d parameter formats but %d parameters", n, k))
+	}
+	if n, k := len(m.Parameters), len(p.Params); n != k {
+		return c.fail(pgerr.New(pgerr.ProtocolViolation, "bind message supplies %d parameters, but prepared statement \"%s\" requires %d",
+			n, p.Name, k))
+	}
+	args := make([]types.Datum, len(m.Parameters))
+	d := decoder{style: c.styles.get(c.sess)}
+	for i, b := range m.Parameters {
+		if b == nil {
+			continue
+		}
+		f := int16(0)
+		switch n := len(m.ParameterFormatCodes); {
+		case n == 1:
+			f = m.ParameterFormatCodes[0]
+		case n > 1:
+			f = m.ParameterFormatCodes[i]
+		}
+		if args[i], err = d.param(p.Params[i], b, f, i+1); err != nil {
+			return c.fail(err)
+		}
+	}
+	formats, err := resultFormats(m.ResultFormatCodes, len(p.Columns))
+	if err != nil {
+		return c.fail(err)
+	}
+	if _, err := c.sess.Bind(c.ctx, m.DestinationPortal, p, args, formats); err != nil {
+		return c.fail(err)
+	}
+	c.out.simple('2')
+	return nil
+}
+
+// resultFormats spreads the format codes of Bind over n columns: none is text
+// for all, one is for all, else there is one each.
+func resultFormats(codes []int16, n int) ([]int16, error) {
+	for _, f := range codes {
+		if f != 0 && f != 1 {
+			return nil, badFormat(f)
+		}
+	}
+	if n == 0 || len(codes) == 0 {
+		return make([]int16, n), nil
+	}
+	if len(codes) == n {
+		return codes, nil
+	}
+	if len(codes) != 1 {
+		return nil, pgerr.New(pgerr.ProtocolViolation, "bind message has %d result formats but query has %d columns", len(codes), n)
+	}
+	out := make([]int16, n)
+	for i := range out {
+		out[i] = codes[0]
+	}
+	return out, nil
+}
+
+func badFormat(f int16) error {
+	return pgerr.New(pgerr.InvalidParameterValue, "unsupported format code: %d", f)
+}
+
+// target reads the letter and the name of Describe and Close.
+func target(body []byte) (kind byte, name string, err error) {
+	if len(body) < 2 {
+		return 0, "", malformed()
+	}
+	i := bytes.IndexByte(body[1:], 0)
+	if i < 0 {
+		return 0, "", pgerr.New(pgerr.ProtocolViolation, "invalid string in message")
+	}
+	if i != len(body)-2 {
+		return 0, "", pgerr.New(pgerr.ProtocolViolation, "invalid message format")
+	}
+	return body[0], string(body[1 : 1+i]), nil
+}
+
+// describe answers Describe of a statement (parameters, then columns with the
+// formats still open) or of a portal.
+func (c *conn) describe(body []byte) error {
+	kind, name, err := target(body)
+	if err != nil {
+		return c.fail(err)
+	}
+	var cols []engine.Column
+	var formats []int16
+	switch kind {
+	case 'S':
+		p, err := c.sess.Statement(name)
+		if err != nil {
+			return c.fail(err)
+		}
+		pos := c.out.begin('t')
+		c.out.buf = binary.BigEndian.AppendUint16(c.out.buf, uint16(len(p.Params)))
+		for _, t := range p.Params {
+			c.out.buf = binary.BigEndian.AppendUint32(c.out.buf, wireType(t).OID())
+		}
+		c.out.finish(pos)
+		cols = p.Columns
+	case 'P':
+		p, err := c.sess.Portal(name)
+		if err != nil {
+			return c.fail(err)
+		}
+		cols, formats = p.Columns, p.Formats
+	default:
+		return c.fail(pgerr.New(pgerr.ProtocolViolation, "invalid DESCRIBE message subtype %d", kind))
+	}
+	if cols == nil {
+		c.out.simple('n')
+		return nil
+	}
+	c.out.rowDescription(cols, formats)
+	return nil
+}
+
+// execute answers Execute: rows, then CommandComplete, or PortalSuspended when
+// the limit came first.
+func (c *conn) execute(body []byte) error {
+	i := bytes.IndexByte(body, 0)
+	if i < 0 || len(body) != i+5 {
+		return c.fail(malformed())
+	}
+	name := string(body[:i])
+	limit := int(int32(binary.BigEndian.Uint32(body[i+1:])))
+	if limit < 0 {
+		limit = 0 // all, as PostgreSQL reads it
+	}
+	p, err := c.sess.Portal(name)
+	if err != nil {
+		return c.fail(err)
+	}
+	c.sink.portal(p.Columns, p.Formats)
+	var tag string
+	err = c.running(func() error {
+		var err error
+		tag, err = c.sess.Run(c.ctx, p, limit, &c.sink)
+		return err
+	})
+	switch {
+	case err != nil:
+		return c.fail(err)
+	case c.sink.empty:
+	case tag == "":
+		c.out.simple('s')
+	default:
+		c.out.commandComplete(tag)
+	}
+	if len(c.out.buf) >= flushAt {
+		return c.out.flush()
+	}
+	return nil
+}
+
+// close answers Close; what does not exist is closed as well.
+func (c *conn) close(body []byte) error {
+	kind, name, err := target(body)
+	if err != nil {
+		return c.fail(err)
+	}
+	switch kind {
+	case 'S':
+		c.sess.CloseStatement(name)
+	case 'P':
+		c.sess.ClosePortal(name)
+	default:
+		return c.fail(pgerr.New(pgerr.ProtocolViolation, "invalid CLOSE message subtype %d", kind))
+	}
+	c.out.simple('3')
+	return nil
+}
+
+// sync answers Sync: the end of a pipeline and of its implicit transaction.
+func (c *conn) sync() error {
+	failed := c.skip
+	c.skip, c.pipeline = false, false
+	err := c.running(func() error { return c.sess.Sync(c.ctx, failed, &c.sink) })
+	if err != nil {
+		if e := c.report(err); isFatal(e) {
+			return c.ended()
+		}
+	}
+	return c.ready()
+}

@@ -1,0 +1,227 @@
+package pgwire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+)
+
+// Config is what a Server needs. The zero value of every field but Backend is
+// usable.
+type Config struct {
+	Backend Backend
+	// Auth decides who may connect; nil lets everybody in (trust).
+	Auth Authenticator
+	// TLS turns encryption on for clients that ask for it; nil answers N.
+	TLS *tls.Config
+	// MaxConnections bounds the sessions; 0 = no bound. One too many is 53300.
+	MaxConnections int
+	// MaxMessageBytes bounds one message of a client; 0 = 1 GiB, PostgreSQL's.
+	MaxMessageBytes int
+	// StartupTimeout is the time from connect to a session; 0 = one minute.
+	StartupTimeout time.Duration
+	// WatchDelay is how long a statement runs before the socket is watched for a
+	// client that vanishes; 0 = 200 ms. Statements that are done by then are
+	// finished although their client has gone, as in PostgreSQL.
+	WatchDelay time.Duration
+	Log        *slog.Logger // nil = slog.Default()
+}
+
+const (
+	defaultStartupTimeout = time.Minute
+	defaultWatchDelay     = 200 * time.Millisecond
+	defaultMaxMessage     = 1<<30 - 1
+	// lingerBytes and lingerTime bound what is read after the last message of an
+	// ended connection, so that a reset does not overtake the message.
+	lingerBytes = 1 << 20
+	lingerTime  = 500 * time.Millisecond
+	keepAlive   = time.Minute
+)
+
+// ErrServerClosed is returned by Serve after Shutdown.
+var ErrServerClosed = errors.New("pgwire: server closed")
+
+// Server accepts connections and runs the protocol on each. Safe for concurrent
+// use.
+type Server struct {
+	cfg Config
+	log *slog.Logger
+
+	mu        sync.Mutex // guards what follows
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	sessions  int
+	closing   bool
+	wg        sync.WaitGroup // connections being served
+}
+
+// NewServer makes a Server.
+func NewServer(cfg Config) *Server {
+	if cfg.StartupTimeout == 0 {
+		cfg.StartupTimeout = defaultStartupTimeout
+	}
+	if cfg.WatchDelay == 0 {
+		cfg.WatchDelay = defaultWatchDelay
+	}
+	if cfg.MaxMessageBytes == 0 {
+		cfg.MaxMessageBytes = defaultMaxMessage
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	return &Server{
+		cfg: cfg, log: cfg.Log,
+		listeners: map[net.Listener]struct{}{},
+		conns:     map[*conn]struct{}{},
+	}
+}
+
+// Serve accepts connections on l until Shutdown (ErrServerClosed) or until l
+// fails for good. It closes l.
+func (s *Server) Serve(l net.Listener) error {
+	defer l.Close() //nolint:errcheck // a listener has nothing to lose
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return ErrServerClosed
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.listeners, l)
+		s.mu.Unlock()
+	}()
+	pause := 5 * time.Millisecond
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			s.mu.Lock()
+			closing := s.closing
+			s.mu.Unlock()
+			if closing {
+				return ErrServerClosed
+			}
+			var ne net.Error
+			if errors.Is(err, net.ErrClosed) || !errors.As(err, &ne) {
+				return err
+			}
+			// Out of file descriptors, or a client that left before it was
+			// accepted: go on, but not in a tight loop.
+			s.log.Warn("accept", "err", err)
+			time.Sleep(pause)
+			pause = min(2*pause, time.Second)
+			continue
+		}
+		pause = 5 * time.Millisecond
+		if t, ok := nc.(*net.TCPConn); ok {
+			t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: keepAlive, Interval: keepAlive / 4, Count: 4}) //nolint:errcheck // best effort
+		}
+		go s.ServeConn(nc)
+	}
+}
+
+// ServeConn runs one connection to its end and closes it.
+func (s *Server) ServeConn(nc net.Conn) {
+	c := newConn(s, nc)
+	s.mu.Lock()
+	s.conns[c] = struct{}{}
+	s.wg.Add(1)
+	closing := s.closing
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.conns, c)
+		s.mu.Unlock()
+		s.wg.Done()
+	}()
+	if closing {
+		c.interrupt(shuttingDown(), false)
+	}
+	c.serve()
+}
+
+// admit counts a session against MaxConnections.
+func (s *Server) admit() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return fatal(pgerr.CannotConnectNow, "the database system is shutting down")
+	}
+	if s.cfg.MaxConnections > 0 && s.sessions >= s.cfg.MaxConnections {
+		return fatal(pgerr.TooManyConnections, "sorry, too many clients already")
+	}
+	s.sessions++
+	return nil
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	s.sessions--
+	s.mu.Unlock()
+}
+
+// Sessions returns the number of sessions now open.
+func (s *Server) Sessions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions
+}
+
+func shuttingDown() *pgerr.Error {
+	return &pgerr.Error{Code: pgerr.AdminShutdown, Severity: "FATAL",
+		Message: "terminating connection due to administrator command"}
+}
+
+// Shutdown stops accepting, ends idle sessions with 57P01 and waits until the
+// others have finished their statement or transaction. When ctx is done they are
+// cancelled, too. It returns when no connection is left, with ctx's error if
+// some had to be cancelled.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	for l := range s.listeners {
+		l.Close() //nolint:errcheck // a listener has nothing to lose
+	}
+	s.interruptAll(false)
+	s.mu.Unlock()
+
+	gone := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	s.interruptAll(true)
+	s.mu.Unlock()
+	select {
+	case <-gone:
+	case <-time.After(5 * time.Second):
+		// Cancelled statements answer within a batch; what is left waits for a
+		// client that does not read.
+		s.mu.Lock()
+		for c := range s.conns {
+			c.nc.Close() //nolint:errcheck // the connection is given up
+		}
+		s.mu.Unlock()
+		<-gone
+	}
+	return ctx.Err()
+}
+
+func (s *Server) interruptAll(hard bool) {
+	for c := range s.conns {
+		c.interrupt(shuttingDown(), hard)
+	}
+}
