@@ -250,7 +250,7 @@ func (c *conn) linger() {
 	if cw, ok := c.nc.(interface{ CloseWrite() error }); !ok || cw.CloseWrite() != nil {
 		return
 	}
-	c.nc.SetReadDeadline(time.Now().Add(lingerTime))             //nolint:errcheck // best effort
+	c.nc.SetReadDeadline(time.Now().Add(lingerTime))              //nolint:errcheck // best effort
 	io.Copy(io.Discard, io.LimitReader(c.nc, int64(lingerBytes))) //nolint:errcheck // best effort
 }
 

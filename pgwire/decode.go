@@ -388,4 +388,3 @@ func (d *decoder) numeric(b []byte) (types.Datum, error) {
 	}
 	return out, nil
 }
-

@@ -343,4 +343,3 @@ func (f *fakeSession) TextSettings() engine.TextSettings {
 	return engine.TextSettings{TimeZone: "UTC", DateStyle: "ISO, MDY", IntervalStyle: "postgres", ByteaOutput: "hex", ExtraFloatDigits: 1}
 }
 func (f *fakeSession) Close() { f.closed = true }
-

@@ -96,7 +96,9 @@ func (c *conn) startupPackets() error {
 }
 
 // tlsConn is what tells an encrypted connection from a plain one.
-type tlsConn interface{ HandshakeContext(ctx context.Context) error }
+type tlsConn interface {
+	HandshakeContext(ctx context.Context) error
+}
 
 func unsupported(code uint32) error {
 	return fatal(pgerr.FeatureNotSupported, "unsupported frontend protocol %d.%d: server supports 3.0 to 3.0", code>>16, code&0xffff)

@@ -78,7 +78,7 @@ func (w *writer) flushContext(ctx context.Context) error {
 	}
 	n, err := w.nc.Write(w.buf)
 	if interruptible && !stop() {
-		<-set                               // else the deadline could hit the next write
+		<-set                              // else the deadline could hit the next write
 		w.nc.SetWriteDeadline(time.Time{}) //nolint:errcheck // a closed socket fails at the write
 		if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 			w.buf = append(w.buf[:0], w.buf[n:]...)
