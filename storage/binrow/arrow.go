@@ -2,14 +2,12 @@ package binrow
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/decimal128"
 
-	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
@@ -39,7 +37,7 @@ type encodeCol struct {
 
 // NewArrowEncoder prepares columns of the given types. Arrays are as vec.Batch
 // holds them.
-func NewArrowEncoder(ts []types.Type, arrs []arrow.Array) (*ArrowEncoder, error) {
+func NewArrowEncoder(ts []types.Type, arrs []arrow.Array) *ArrowEncoder {
 	e := &ArrowEncoder{cols: make([]encodeCol, len(ts))}
 	for i, t := range ts {
 		c := &e.cols[i]
@@ -74,7 +72,7 @@ func NewArrowEncoder(ts []types.Type, arrs []arrow.Array) (*ArrowEncoder, error)
 			c.datum = true
 		}
 	}
-	return e, nil
+	return e
 }
 
 // Row returns the image of row i; it is valid until the next call.
@@ -88,11 +86,7 @@ func (e *ArrowEncoder) Row(i int) ([]byte, error) {
 		}
 		switch {
 		case c.datum:
-			d, err := DatumAt(c.arr, i, c.t)
-			if err != nil {
-				return nil, err
-			}
-			if err := e.w.Set(k, c.t, d); err != nil {
+			if err := e.w.Set(k, c.t, vec.DatumAt(c.arr, c.t, i)); err != nil {
 				return nil, err
 			}
 		case c.i16 != nil:
@@ -142,88 +136,4 @@ func twos128(b *[16]byte, v decimal128.Num) []byte {
 		i++
 	}
 	return b[i:]
-}
-
-// DatumAt boxes one value of an array of type t: for constants, statistics and
-// partitions, not for loops over rows.
-func DatumAt(a arrow.Array, i int, t types.Type) (types.Datum, error) {
-	if a.IsNull(i) {
-		return nil, nil
-	}
-	switch a := a.(type) {
-	case *array.Boolean:
-		return a.Value(i), nil
-	case *array.Int8:
-		return int64(a.Value(i)), nil
-	case *array.Int16:
-		return int64(a.Value(i)), nil
-	case *array.Int32:
-		return int64(a.Value(i)), nil
-	case *array.Int64:
-		return a.Value(i), nil
-	case *array.Date32:
-		return int64(a.Value(i)), nil
-	case *array.Time64:
-		return int64(a.Value(i)), nil
-	case *array.Timestamp:
-		return int64(a.Value(i)), nil
-	case *array.Float32:
-		return float64(a.Value(i)), nil
-	case *array.Float64:
-		return a.Value(i), nil
-	case *array.String:
-		return string(append([]byte{}, a.Value(i)...)), nil
-	case *array.Binary:
-		if t.Kind == types.Numeric {
-			return numeric.Decode(a.Value(i)), nil
-		}
-		return append([]byte{}, a.Value(i)...), nil
-	case *array.FixedSizeBinary:
-		return append([]byte{}, a.Value(i)...), nil
-	case *array.Decimal128:
-		return numeric.From128(a.Value(i), a.DataType().(*arrow.Decimal128Type).Scale), nil
-	case *array.Dictionary:
-		return DatumAt(a.Dictionary(), a.GetValueIndex(i), t)
-	case *array.Map:
-		from, to := a.ValueOffsets(i)
-		out := make([]types.KV, 0, to-from)
-		for j := int(from); j < int(to); j++ {
-			k, err := DatumAt(a.Keys(), j, *t.Key)
-			if err != nil {
-				return nil, err
-			}
-			v, err := DatumAt(a.Items(), j, *t.Elem)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, types.KV{K: k, V: v})
-		}
-		return out, nil
-	case *array.List:
-		from, to := a.ValueOffsets(i)
-		out := make([]types.Datum, 0, to-from)
-		for j := int(from); j < int(to); j++ {
-			v, err := DatumAt(a.ListValues(), j, *t.Elem)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, v)
-		}
-		return out, nil
-	case *array.Struct:
-		out := make([]types.Datum, a.NumField())
-		for j := range out {
-			ft := types.Of(types.Bytea) // the members of a variant
-			if t.Kind == types.Row {
-				ft = t.Fields[j].Type
-			}
-			v, err := DatumAt(a.Field(j), i, ft)
-			if err != nil {
-				return nil, err
-			}
-			out[j] = v
-		}
-		return out, nil
-	}
-	return nil, fmt.Errorf("no datum form of arrow type %s", a.DataType())
 }
