@@ -39,9 +39,9 @@ type Expr interface {
 // Stmt is a statement.
 type Stmt interface {
 	Node
-	// Source returns the range of a top-level statement; nested statements
+	// Range returns the range of a top-level statement; nested statements
 	// have an empty Text.
-	Source() *Span
+	Range() *Span
 	stmt()
 }
 
@@ -67,8 +67,8 @@ type Span struct {
 	Text string
 }
 
-// Source returns the span itself.
-func (s *Span) Source() *Span { return s }
+// Range returns the span itself.
+func (s *Span) Range() *Span { return s }
 
 // Ident is one name. Unquoted names are folded to lower case, quoted ones are
 // kept as written. The zero Ident means "no name": an empty name cannot be

@@ -188,7 +188,7 @@ type CreateTableAs struct {
 	Options      []*Option
 	OnCommit     OnCommit
 	Tablespace   Ident
-	Source       Stmt
+	As           Stmt
 	NoData       bool
 }
 
@@ -208,7 +208,7 @@ type CreateView struct {
 }
 
 // CreateSchema is CREATE SCHEMA, and CREATE DATABASE of the lake engines when
-// it has options PostgreSQL does not know. Elements are the statements of the
+// it has options PostgreSQL does not know. Stmts are the statements of the
 // schema: *CreateTable, *CreateView, *CreateIndex, *CreateSequence, *Grant or
 // *Unsupported.
 type CreateSchema struct {
@@ -219,7 +219,7 @@ type CreateSchema struct {
 	Authorization *RoleSpec
 	Comment       *string
 	Options       []*Option
-	Elements      []Stmt
+	Stmts         []Stmt
 }
 
 // CreateIndex is CREATE INDEX.
@@ -284,18 +284,23 @@ type AlterSequence struct {
 
 // Drop is DROP of objects that are known by name. Kind is in upper case:
 // TABLE, VIEW, MATERIALIZED VIEW, INDEX, SEQUENCE, SCHEMA, FOREIGN TABLE,
-// FUNCTION, ROLE, DATABASE, ...
+// FUNCTION, ROLE, DATABASE, ... For TYPE and DOMAIN Types are the names.
 type Drop struct {
 	Span
 	Kind         string
 	IfExists     bool
 	Concurrently bool
 	Names        []Name
+	Types        []*TypeName
+	Roles        []*RoleSpec // for ROLE, USER and GROUP, as long as Names
 	Cascade      bool
 	Restrict     bool // RESTRICT was written; it is the default
 	Force        bool // DROP DATABASE ... WITH (FORCE)
-	// Table is t in DROP INDEX i ON t (an extension).
+	// Table is t in DROP TRIGGER x ON t, and in DROP INDEX i ON t (an extension).
 	Table Name
+	// Args are the signatures of functions as SQL text, "" where none is
+	// given; as long as Names, or nil for all other kinds.
+	Args []string
 }
 
 // ObjectRef names an object of any kind, for COMMENT, RENAME, OWNER and so on.
@@ -372,6 +377,10 @@ const (
 	SetAccessMethod                   // Name
 	SetComment                        // Comment
 	DropPrimaryKey                    // (Flink)
+	CreateTag                         // Name, IfNotExists, Replace, Expr: version, Words: RETAIN's period
+	DeleteTag                         // Name, IfExists
+	RenameTag                         // Name, After: the new name
+	DropWatermark                     // (Flink)
 	OtherAlter                        // Words, Name: SET LOGGED, ENABLE TRIGGER t, ...
 )
 
@@ -397,6 +406,7 @@ type AlterCmd struct {
 	Bound        *PartitionBound
 	IfExists     bool
 	IfNotExists  bool
+	Replace      bool
 	Cascade      bool
 	First        bool
 	After        Ident
@@ -457,6 +467,7 @@ type FuncParam struct {
 type CreateFunction struct {
 	Span
 	OrReplace    bool
+	IfNotExists  bool // an extension
 	Procedure    bool
 	Name         Name
 	Params       []*FuncParam

@@ -193,6 +193,7 @@ type Vacuum struct {
 	AnalyzeOnly bool // the statement is ANALYZE
 	Options     []*Option
 	Tables      []*VacuumTable
+	Partition   []*PartitionValue // of Spark's ANALYZE TABLE
 	// Compute is what follows Spark's ANALYZE TABLE t COMPUTE STATISTICS,
 	// in upper case; empty for PostgreSQL's statement.
 	Compute string
