@@ -88,6 +88,7 @@ const (
 const (
 	convUTF8            = 0
 	convMap             = 1
+	convMapKeyValue     = 2
 	convList            = 3
 	convDecimal         = 5
 	convDate            = 6

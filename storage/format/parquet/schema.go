@@ -15,6 +15,7 @@ const maxSchemaDepth = 64
 // snode is a node of the file's schema tree. def and rep are the levels that a
 // value has when this node is present (for a repeated node: has an element).
 type snode struct {
+	parent   *snode
 	el       *element
 	children []*snode
 	def, rep int
@@ -61,7 +62,7 @@ func (b *schemaBuilder) node(parent *snode, depth int) (*snode, error) {
 	if b.at >= len(b.els) {
 		return nil, fmt.Errorf("the schema ends inside a group")
 	}
-	n := &snode{el: &b.els[b.at], leaf: -1}
+	n := &snode{parent: parent, el: &b.els[b.at], leaf: -1}
 	b.at++
 	if parent != nil {
 		n.def, n.rep = parent.def, parent.rep

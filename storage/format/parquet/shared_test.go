@@ -18,7 +18,9 @@ type memFile struct {
 	reads int
 }
 
-func newMemFile(path string, b []byte) *memFile { return &memFile{Reader: bytes.NewReader(b), path: path} }
+func newMemFile(path string, b []byte) *memFile {
+	return &memFile{Reader: bytes.NewReader(b), path: path}
+}
 
 func (f *memFile) ReadAt(p []byte, off int64) (int, error) { f.reads++; return f.Reader.ReadAt(p, off) }
 func (f *memFile) Size() int64                             { return f.Reader.Size() }

@@ -2,14 +2,359 @@ package parquet
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
 )
 
-// Create starts a Parquet file.
-func (Format) Create(ctx context.Context, w io.Writer, s types.Schema, o format.WriteOptions) (format.Writer, error) {
-	return nil, &fileio.UnsupportedError{Feature: "writing Parquet"}
+// Writer writes one Parquet file as Java Paimon's reader wants it: v1 pages,
+// PLAIN or dictionary values, definition and repetition levels in RLE, column
+// and offset index.
+type Writer struct {
+	w      io.Writer
+	o      *writeOptions
+	c      *compressor
+	schema types.Schema
+	els    []element
+	cols   []*columnWriter
+	leaves []*leafWriter
+
+	off    int64
+	rows   int64 // of finished row groups
+	group  int64 // of the current one
+	groups []writtenGroup
+	err    error
+}
+
+type writtenGroup struct {
+	chunks []*writtenChunk
+	rows   int64
+}
+
+// writtenChunk is what the footer and the indexes say of a column chunk.
+type writtenChunk struct {
+	l                        *leaf
+	dictOff, dataOff         int64 // dictOff 0 = no dictionary
+	compressed, uncompressed int64
+	values, nulls            int64
+	pages                    []pageInfo
+	lo, hi                   []byte
+	bounded, nan             bool
+	cmp                      func(a, b []byte) int
+	bloom                    []byte
+
+	bloomOff                       int64
+	bloomLen                       int32
+	columnIndexOff, offsetIndexOff int64
+	columnIndexLen, offsetIndexLen int32
+}
+
+// writeOptions are the options of a table that shape the file.
+type writeOptions struct {
+	blockBytes int64
+	pageBytes  int
+	pageRows   int
+	dictBytes  int
+	checksum   bool
+	truncate   int // column index
+	all        map[string]string
+	err        error
+}
+
+func newWriteOptions(o format.WriteOptions) (*writeOptions, error) {
+	w := &writeOptions{all: o.Options}
+	w.blockBytes = o.BlockSize
+	if w.blockBytes <= 0 {
+		w.blockBytes = w.size("parquet.block.size", w.size("file.block-size", 128<<20))
+	}
+	w.pageBytes = int(min(w.size("parquet.page.size", 1<<20), 1<<30))
+	w.pageRows = int(w.size("parquet.page.row.count.limit", 20000))
+	w.dictBytes = int(w.size("parquet.dictionary.page.size", 1<<20))
+	w.truncate = int(w.size("parquet.columnindex.truncate.length", 64))
+	w.checksum = w.flag("parquet.page.write-checksum.enabled", "", true)
+	switch v := strings.ToLower(w.all["parquet.writer.version"]); v {
+	case "", "v1", "parquet_1_0":
+	default:
+		// Java's reader gives wrong strings for the encodings of v2.
+		return nil, &fileio.UnsupportedError{Feature: "parquet.writer.version " + v}
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	return w, nil
+}
+
+// size reads a number of bytes or rows: "1048576", "1 mb", "128mb".
+func (w *writeOptions) size(key string, def int64) int64 {
+	v, ok := w.all[key]
+	if !ok {
+		return def
+	}
+	s := strings.ToLower(strings.TrimSpace(v))
+	i := 0
+	for i < len(s) && s[i] >= '0' && s[i] <= '9' {
+		i++
+	}
+	n, err := strconv.ParseInt(s[:i], 10, 64)
+	unit, known := map[string]int64{"": 1, "b": 1, "bytes": 1, "k": 1 << 10, "kb": 1 << 10, "kibibytes": 1 << 10,
+		"m": 1 << 20, "mb": 1 << 20, "mebibytes": 1 << 20, "g": 1 << 30, "gb": 1 << 30, "gibibytes": 1 << 30}[strings.TrimSpace(s[i:])]
+	if err != nil || !known || n <= 0 || n > (1<<62)/unit {
+		w.err = fmt.Errorf("option %s: %q is not a size", key, v)
+		return def
+	}
+	return n * unit
+}
+
+// flag reads a boolean; key#col goes before key.
+func (w *writeOptions) flag(key, col string, def bool) bool {
+	v, ok := w.all[key+"#"+col]
+	if !ok || col == "" {
+		if v, ok = w.all[key]; !ok {
+			return def
+		}
+	}
+	b, err := strconv.ParseBool(strings.ToLower(v))
+	if err != nil {
+		w.err = fmt.Errorf("option %s: %q is not true or false", key, v)
+		return def
+	}
+	return b
+}
+
+func (w *writeOptions) dictionary(l *leaf) bool {
+	return w.flag("parquet.enable.dictionary", strings.Join(leafPath(l), "."), true)
+}
+
+// bloomBytes is the size of a column's bloom filter, 0 for none: what the
+// expected number of distinct values asks for at 1 % false positives, at most
+// parquet.bloom.filter.max.bytes.
+func (w *writeOptions) bloomBytes(l *leaf) int {
+	col := strings.Join(leafPath(l), ".")
+	if len(w.all) == 0 || !w.flag("parquet.bloom.filter.enabled", col, false) || l.node.el.typ == pBool {
+		return 0
+	}
+	most := w.size("parquet.bloom.filter.max.bytes", 1<<20)
+	n := most
+	if v, ok := w.all["parquet.bloom.filter.expected.ndv#"+col]; ok {
+		ndv, err := strconv.ParseInt(v, 10, 64)
+		if err != nil || ndv <= 0 {
+			w.err = fmt.Errorf("option parquet.bloom.filter.expected.ndv#%s: %q is not a number", col, v)
+			return 0
+		}
+		n = min(ndv*2, most) // some 10 bits a value, then up to a power of two
+	}
+	size := int64(bloomBlock)
+	for size < n && size*2 <= most {
+		size *= 2
+	}
+	return int(size)
+}
+
+// Create starts a file. See format.Format.
+func (Format) Create(_ context.Context, w io.Writer, s types.Schema, o format.WriteOptions) (format.Writer, error) {
+	return create(w, s, o)
+}
+
+func create(out io.Writer, s types.Schema, fo format.WriteOptions) (*Writer, error) {
+	o, err := newWriteOptions(fo)
+	if err != nil {
+		return nil, err
+	}
+	w := &Writer{w: out, o: o, schema: s}
+	if w.els, err = elementsOf(s); err != nil {
+		return nil, err
+	}
+	root, leaves, err := buildSchema(w.els)
+	if err != nil {
+		return nil, err
+	}
+	if len(leaves) == 0 {
+		return nil, &fileio.UnsupportedError{Feature: "a Parquet file without columns"}
+	}
+	level := fo.Level
+	if v, ok := o.all["parquet.compression.codec.zstd.level"]; ok {
+		if level, err = strconv.Atoi(v); err != nil {
+			return nil, fmt.Errorf("option parquet.compression.codec.zstd.level: %q is not a number", v)
+		}
+	}
+	if w.c, err = newCompressor(fo.Compression, level); err != nil {
+		return nil, err
+	}
+	for i, f := range s {
+		b, err := bindNode(root.children[i], f.Type, 0, 0, f.Name, 0)
+		if err != nil {
+			return nil, err
+		}
+		c := &columnWriter{b: b, f: f}
+		b.walkLeaves(func(l *leaf) {
+			lw := newLeafWriter(l, o, w.c)
+			c.leaves = append(c.leaves, lw)
+			w.leaves = append(w.leaves, lw)
+		})
+		w.cols = append(w.cols, c)
+	}
+	if o.err != nil {
+		return nil, o.err
+	}
+	return w, w.write([]byte("PAR1"))
+}
+
+func leafPath(l *leaf) []string { return l.node.path() }
+
+func (n *snode) path() []string {
+	if n.parent == nil {
+		return nil
+	}
+	return append(n.parent.path(), n.el.name)
+}
+
+func (w *Writer) write(b []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	n, err := w.w.Write(b)
+	w.off += int64(n)
+	if err != nil {
+		w.err = fmt.Errorf("write Parquet: %w", err)
+	}
+	return w.err
+}
+
+// stepRows is how many rows are written between looks at page and row group
+// sizes.
+const stepRows = 1024
+
+// Write appends n rows. See format.Writer.
+func (w *Writer) Write(cols []arrow.Array, n int) error {
+	if w.err != nil {
+		return w.err
+	}
+	if len(cols) != len(w.cols) {
+		return fmt.Errorf("write Parquet: %d columns are given, the file has %d", len(cols), len(w.cols))
+	}
+	for i, a := range cols {
+		if a.Len() != n {
+			return fmt.Errorf("write Parquet: column %s has %d rows, not %d", w.schema[i].Name, a.Len(), n)
+		}
+	}
+	for at := 0; at < n; {
+		k := n - at
+		for _, l := range w.leaves {
+			k = min(k, stepRows, l.o.pageRows-l.rows)
+		}
+		for i, a := range cols {
+			k = min(k, rowsOfBytes(a, at, k, w.o.pageBytes))
+			_ = i
+		}
+		for i, a := range cols {
+			if err := w.cols[i].append(a, at, at+k); err != nil {
+				w.err = fmt.Errorf("write Parquet: column %s: %w", w.schema[i].Name, err)
+				return w.err
+			}
+		}
+		at += k
+		w.group += int64(k)
+		if err := w.endStep(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endStep ends pages that are full, and the row group when it is.
+func (w *Writer) endStep() error {
+	size := int64(0)
+	for _, l := range w.leaves {
+		if l.dict != nil && len(l.dict.plain) > w.o.dictBytes {
+			l.undict()
+		}
+		if l.full() {
+			if err := l.flushPage(); err != nil {
+				w.err = fmt.Errorf("write Parquet: %w", err)
+				return w.err
+			}
+		}
+		size += int64(len(l.out) + l.pageBytes())
+		if l.dict != nil {
+			size += int64(len(l.dict.plain))
+		}
+	}
+	if size >= w.o.blockBytes {
+		return w.endGroup()
+	}
+	return nil
+}
+
+func (w *Writer) endGroup() error {
+	if w.group == 0 {
+		return nil
+	}
+	g := writtenGroup{rows: w.group}
+	for _, l := range w.leaves {
+		parts, c, err := l.finishChunk(w.off)
+		if err != nil {
+			w.err = fmt.Errorf("write Parquet: %w", err)
+			return w.err
+		}
+		for _, p := range parts {
+			if err := w.write(p); err != nil {
+				return err
+			}
+		}
+		g.chunks = append(g.chunks, c)
+		l.startChunk()
+	}
+	w.groups = append(w.groups, g)
+	w.rows += w.group
+	w.group = 0
+	return nil
+}
+
+// EstimatedSize is the size of the file if it were closed now, about: what is
+// not yet compressed counts as it is.
+func (w *Writer) EstimatedSize() int64 {
+	n := w.off
+	for _, l := range w.leaves {
+		n += int64(len(l.out) + l.pageBytes())
+		if l.dict != nil {
+			n += int64(len(l.dict.plain))
+		}
+	}
+	return n + int64(len(w.leaves))*200
+}
+
+// Close writes what is left, the indexes and the footer. It does not close the
+// io.Writer. A nested column has no statistics, as with Java.
+func (w *Writer) Close() ([]format.ColumnStats, error) {
+	if w.err != nil {
+		return nil, w.err
+	}
+	defer w.c.close()
+	if err := w.endGroup(); err != nil {
+		return nil, err
+	}
+	if err := w.writeIndexes(); err != nil {
+		return nil, err
+	}
+	if err := w.writeFooter(); err != nil {
+		return nil, err
+	}
+	w.err = errors.New("write Parquet: the file is closed")
+	out := make([]format.ColumnStats, len(w.cols))
+	for i, c := range w.cols {
+		out[i].NullCount = -1
+		if c.b.kind == kLeaf {
+			out[i].NullCount = c.leaves[0].fileNulls
+			out[i].Min, out[i].Max = c.leaves[0].stats()
+		}
+	}
+	return out, nil
 }
