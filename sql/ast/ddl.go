@@ -34,6 +34,9 @@ type CreateTable struct {
 	// Elements lists columns, constraints and LIKE clauses in the order
 	// written; it holds the same pointers as the three fields above.
 	Elements []TableElement
+	// Schemaless is a lake table without a list of columns, not even an empty
+	// one: its columns come from elsewhere.
+	Schemaless bool
 }
 
 // TableElement is *ColumnDef, *Constraint or *LikeTable.

@@ -20,6 +20,7 @@ type Insert struct {
 	Overwrite  bool // INSERT OVERWRITE
 	Partition  []*PartitionValue
 	Columns    []*AssignTarget
+	ByName     bool // Spark's BY NAME: columns of the query match by name
 	Overriding Overriding
 	Query      *Query
 	OnConflict *OnConflict // nil when not given

@@ -97,8 +97,7 @@ func (f *formatter) createTable(s *CreateTable) {
 		f.s(" (")
 		each(f, s.Elements, f.tableElement)
 		f.s(")")
-	case bare && (s.Options == nil || s.Inherits != nil) && s.Comment == nil && s.PartitionBy == nil,
-		bare && s.PartitionBy != nil && s.PartitionBy.Strategy != "":
+	case bare && !s.Schemaless:
 		f.s(" ()")
 	}
 	if s.Bound != nil {
@@ -110,7 +109,13 @@ func (f *formatter) createTable(s *CreateTable) {
 		each(f, s.Inherits, f.name)
 		f.s(")")
 	}
-	f.tableTail(s.PartitionBy, s.Comment, s.Using, s.Options, s.OnCommit, s.Tablespace)
+	opts := s.Options
+	if s.Schemaless {
+		// WITH alone would be taken for the options of a CREATE TABLE AS.
+		f.options(" TBLPROPERTIES ", opts)
+		opts = nil
+	}
+	f.tableTail(s.PartitionBy, s.Comment, s.Using, opts, s.OnCommit, s.Tablespace)
 }
 
 func (f *formatter) tableTail(by *PartitionBy, comment *string, using Ident, opts []*Option, oc OnCommit, ts Ident) {

@@ -74,6 +74,7 @@ func (f *formatter) insert(s *Insert) {
 		each(f, s.Columns, f.assignTarget)
 		f.s(")")
 	}
+	f.opt(s.ByName, " BY NAME")
 	f.overriding(s.Overriding)
 	if s.Query == nil {
 		f.s(" DEFAULT VALUES")

@@ -152,7 +152,7 @@ func (f *formatter) set(s *Set) {
 
 func plainSetting(name string) bool {
 	for p := range strings.SplitSeq(name, ".") {
-		if !plainWord(p) {
+		if p == "" {
 			return false
 		}
 	}
@@ -183,6 +183,8 @@ func (f *formatter) showObjects(s *ShowObjects) {
 		switch {
 		case strings.HasPrefix(s.Kind, "CREATE "), s.Kind == "PARTITIONS", s.Kind == "TAGS", s.Kind == "BRANCHES":
 			f.s(" ")
+		case s.Kind == "TABLE EXTENDED":
+			f.s(" IN ")
 		default:
 			f.s(" FROM ")
 		}

@@ -93,6 +93,7 @@ func (p *parser) createTableAs(t *ast.CreateTable, tail tableTail) ast.Stmt {
 	p.tableTail(&tail, false)
 	if !p.kw("as") && tail.lake && cols == nil && p.err == nil {
 		// A lake table without columns: its schema comes from elsewhere.
+		t.Schemaless = true
 		t.PartitionBy, t.Using, t.Options = tail.partitionBy, tail.using, tail.options
 		t.OnCommit, t.Tablespace, t.Comment = tail.onCommit, tail.tablespace, tail.comment
 		return t
@@ -153,6 +154,7 @@ func (p *parser) tableTail(t *tableTail, inherits bool) {
 			t.lake = t.lake || t.using.Name == "paimon"
 		case p.kw("with") && p.peek(1).kind == '(' && (once(4, true) || t.lake):
 			p.next()
+			t.lake = t.lake || p.peek(1).kind == tString
 			t.options = append(t.options, p.optionsOrEmpty()...)
 		case once(4, p.kw("without") && p.kwAt(1, "oids")):
 			p.next()

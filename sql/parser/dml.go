@@ -67,6 +67,11 @@ func (p *parser) insertRest(s *ast.Insert) {
 	if p.is('(') && !p.parenQuery() {
 		s.Columns = parens(p, p.assignTarget)
 	}
+	if s.Columns == nil && p.kw2("by", "name") {
+		p.next()
+		p.next()
+		s.ByName = true
+	}
 	s.Overriding = p.overriding()
 	s.Query = p.selectStmt()
 }

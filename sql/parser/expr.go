@@ -273,7 +273,7 @@ func (p *parser) exprRest(left ast.Expr, min prec, mode exprMode) ast.Expr {
 			p.expectKws("time zone")
 			left = &ast.AtTimeZone{Loc: loc, Expr: left, Zone: p.exprPrec(precAt+1, modeFull)}
 		case precOr, precAnd:
-			left = p.andOr(left, level)
+			left = p.andOr(left, level, mode)
 		case precIs:
 			left, nonassoc = p.isTest(left, mode)
 		case precLike:
@@ -321,7 +321,7 @@ func (p *parser) quantified(left ast.Expr, op ast.Operator, loc ast.Loc) ast.Exp
 
 // andOr collects a chain of ANDs or ORs into one node. A parenthesised chain on
 // the left is taken in too, as PostgreSQL does.
-func (p *parser) andOr(left ast.Expr, level prec) ast.Expr {
+func (p *parser) andOr(left ast.Expr, level prec, mode exprMode) ast.Expr {
 	word, or := "and", false
 	if level == precOr {
 		word, or = "or", true
@@ -332,7 +332,7 @@ func (p *parser) andOr(left ast.Expr, level prec) ast.Expr {
 	}
 	p.next()
 	chain.Args = append(chain.Args, p.exprPrec(level+1, modeFull))
-	for p.err == nil && p.kw(word) {
+	for p.err == nil && p.kw(word) && !(mode == modeTarget && endsTarget(p.peek(1))) {
 		p.next()
 		chain.Args = append(chain.Args, p.exprPrec(level+1, modeFull))
 	}

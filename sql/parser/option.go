@@ -68,6 +68,8 @@ func (p *parser) defArg() ast.OptionValue {
 			text += s.String() + "."
 		}
 		return &ast.OptionWord{Loc: loc, Text: text + op.Name + ")"}
+	case t.isKw("array") && p.peek(1).kind == '[':
+		return p.arrayExpr() // Trino
 	case t.isOperator():
 		p.next()
 		return &ast.OptionWord{Loc: loc, Text: t.text}

@@ -328,9 +328,8 @@ func (p *parser) funcCall(name ast.Name, clauses bool) ast.Expr {
 	switch {
 	case p.accept(')'):
 		plain = false
-	case p.is('*') && p.peek(1).kind == ')':
-		p.next()
-		p.next()
+	case p.accept('*'):
+		p.expect(')')
 		f.Star = true
 		plain = false
 	default:

@@ -454,8 +454,11 @@ func (p *parser) optWith() *ast.With {
 	}
 	w := &ast.With{Loc: p.loc()}
 	p.next()
-	// RECURSIVE is unreserved, but a CTE of that name needs quotes here.
-	w.Recursive = p.acceptKw("recursive")
+	// RECURSIVE may be a CTE's name, which only what follows it tells.
+	if n := p.peek(1); p.kw("recursive") && n.kind != '(' && !n.isKw("as") {
+		p.next()
+		w.Recursive = true
+	}
 	w.CTEs = list(p, p.cte)
 	return w
 }

@@ -178,6 +178,12 @@ func (p *parser) setRest(s *ast.Set) ast.Stmt {
 func (p *parser) setRestMore(s *ast.Set) ast.Stmt {
 	str := func(loc ast.Loc, v string) { s.Values = []ast.Expr{&ast.String{Loc: loc, Value: v}} }
 	switch {
+	case p.is(tString) && p.peek(1).kind == '=':
+		// Flink: SET 'key' = 'value'.
+		s.Name = p.stringConst()
+		p.next()
+		s.Values = list(p, p.setValue)
+		return s
 	case p.atAssign(1):
 	case p.kw("time"):
 		p.next()
@@ -240,12 +246,6 @@ func (p *parser) setRestMore(s *ast.Set) ast.Stmt {
 		p.next()
 		p.next()
 		return &ast.SetTransaction{Local: s.Local, Snapshot: p.stringConst()}
-	case p.is(tString) && p.peek(1).kind == '=':
-		// Flink: SET 'key' = 'value'.
-		s.Name = p.stringConst()
-		p.next()
-		s.Values = list(p, p.setValue)
-		return s
 	}
 	s.Name = p.varName()
 	if p.acceptKws("from current") {
@@ -301,8 +301,20 @@ func isDotted(s string) bool {
 
 func (p *parser) varName() string {
 	name := p.colID().Name
-	for p.err == nil && p.accept('.') {
-		name += "." + p.colID().Name
+	dotted := false
+	for p.err == nil {
+		switch {
+		case p.accept('.'):
+			name += "." + p.colID().Name
+			dotted = true
+			continue
+		case dotted && p.is('-') && p.peek(1).isLabel():
+			// Keys of the lake engines have dashes.
+			p.next()
+			name += "-" + p.colLabel().Name
+			continue
+		}
+		break
 	}
 	return name
 }
