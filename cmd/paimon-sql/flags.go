@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// errHelp says that --help was given and answered.
+var errHelp = errors.New("help")
+
+// flags are those of one subcommand. A value comes from the command line, else
+// from the environment variable PAIMON_SQL_<NAME>, else from the YAML file that
+// --config names, else it is the default.
+type flags struct {
+	*flag.FlagSet
+	a    *app
+	set  map[string]bool // given on the command line
+	file map[string]any
+}
+
+func newFlags(a *app, name string) *flags {
+	fs := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), a: a, set: map[string]bool{}}
+	fs.SetOutput(a.err)
+	fs.Usage = func() {
+		fmt.Fprintf(a.err, "flags of paimon-sql %s (also as environment variables, such as %s):\n", name, envName("warehouse"))
+		fs.VisitAll(func(f *flag.Flag) {
+			dash := "--"
+			if len(f.Name) == 1 {
+				dash = "-"
+			}
+			def := ""
+			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
+				def = " (" + f.DefValue + ")"
+			}
+			fmt.Fprintf(a.err, "  %-22s %s%s\n", dash+f.Name, f.Usage, def)
+		})
+	}
+	return fs
+}
+
+func envName(flagName string) string {
+	return "PAIMON_SQL_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
+}
+
+// parse reads the command line, then fills in what was not given.
+func (fs *flags) parse(args []string) error {
+	if err := fs.FlagSet.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return errHelp
+		}
+		return &usageError{err} // the flag package has printed it, too
+	}
+	if fs.NArg() > 0 {
+		return usagef("unexpected argument %q", fs.Arg(0))
+	}
+	fs.Visit(func(f *flag.Flag) { fs.set[f.Name] = true })
+	if fs.Lookup("config") != nil {
+		if err := fs.readFile(); err != nil {
+			return err
+		}
+	}
+	var err error
+	fs.VisitAll(func(f *flag.Flag) {
+		if err != nil || fs.set[f.Name] || len(f.Name) == 1 {
+			return
+		}
+		if v := fs.a.env(envName(f.Name)); v != "" {
+			if e := f.Value.Set(v); e != nil {
+				err = usagef("environment variable %s: invalid value %q: %v", envName(f.Name), v, e)
+			}
+			return
+		}
+		if v, ok := fs.fromFile(f.Name); ok {
+			if e := f.Value.Set(v); e != nil {
+				err = usagef("%s in the configuration file: invalid value %q: %v", f.Name, v, e)
+			}
+		}
+	})
+	return err
+}
+
+// fileKeys are what the configuration file may hold besides flags.
+var fileKeys = map[string]bool{"settings": true, "maintenance": true, "insert-mode": true}
+
+func (fs *flags) readFile() error {
+	name := fs.Lookup("config").Value.String()
+	if name == "" {
+		name = fs.a.env(envName("config"))
+	}
+	if name == "" {
+		return nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return usagef("configuration file: %v", err)
+	}
+	raw := map[string]any{}
+	if err := yaml.Unmarshal(b, &raw); err != nil {
+		return usagef("configuration file %s: %v", name, err)
+	}
+	fs.file = map[string]any{}
+	for k, v := range raw {
+		key := strings.ReplaceAll(k, "_", "-")
+		if fs.Lookup(key) == nil && !fileKeys[key] {
+			return usagef("configuration file %s: unknown key %q", name, k)
+		}
+		fs.file[key] = v
+	}
+	return nil
+}
+
+func (fs *flags) fromFile(name string) (string, bool) {
+	v, ok := fs.file[name]
+	if !ok || v == nil {
+		return "", false
+	}
+	return fmt.Sprint(v), true
+}
+
+// settings are the server-wide defaults of the file: the map under settings, and
+// insert_mode at the top.
+func (fs *flags) settings() (map[string]string, error) {
+	out := map[string]string{}
+	if v, ok := fs.fromFile("insert-mode"); ok {
+		out["paimon.insert_mode"] = v
+	}
+	switch m := fs.file["settings"].(type) {
+	case nil:
+	case map[string]any:
+		for k, v := range m {
+			switch v := v.(type) {
+			case bool:
+				out[k] = map[bool]string{true: "on", false: "off"}[v]
+			default:
+				out[k] = fmt.Sprint(v)
+			}
+		}
+	default:
+		return nil, usagef("configuration file: settings is not a map")
+	}
+	return out, nil
+}
+
+func (fs *flags) value(name string) string { return fs.Lookup(name).Value.String() }
+
+func (fs *flags) on(name string) bool {
+	b, _ := strconv.ParseBool(fs.value(name))
+	return b
+}
+
+// list is a flag that may be given several times.
+type list []string
+
+func (l *list) String() string { return fmt.Sprint([]string(*l)) }
+func (l *list) Set(v string) error {
+	*l = append(*l, v)
+	return nil
+}
+
+// pairs are name=value flags.
+type pairs map[string]string
+
+func (p pairs) String() string {
+	keys := make([]string, 0, len(p))
+	for k, v := range p {
+		keys = append(keys, k+"="+v)
+	}
+	sort.Strings(keys)
+	return fmt.Sprint(keys)
+}
+
+func (p pairs) Set(v string) error {
+	k, val, ok := strings.Cut(v, "=")
+	if !ok || strings.TrimSpace(k) == "" {
+		return fmt.Errorf("%q is not name=value", v)
+	}
+	p[strings.TrimSpace(k)] = strings.TrimSpace(val)
+	return nil
+}
+
+// sizeValue reads 512MB, 4GB, or a number of bytes.
+func sizeValue(v string) (int64, error) {
+	s := strings.TrimSpace(v)
+	mult := int64(1)
+	for _, u := range []struct {
+		name string
+		size int64
+	}{{"TB", 1 << 40}, {"GB", 1 << 30}, {"MB", 1 << 20}, {"KB", 1 << 10}, {"B", 1}} {
+		if len(s) > len(u.name) && strings.EqualFold(s[len(s)-len(u.name):], u.name) {
+			s, mult = strings.TrimSpace(s[:len(s)-len(u.name)]), u.size
+			break
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || f < 0 || f*float64(mult) > 1<<52 {
+		return 0, fmt.Errorf("%q is not a size such as 512MB or 4GB", v)
+	}
+	return int64(f * float64(mult)), nil
+}

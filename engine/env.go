@@ -1,0 +1,426 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/function"
+	"github.com/paimon-sql/paimon-sql/storage/table"
+)
+
+// stmtEnv is what functions see of the session during one statement. Safe for
+// concurrent use: everything in it is fixed when it is made or guards itself.
+type stmtEnv struct {
+	s         *Session
+	now, stmt time.Time
+	loc       *time.Location
+	path      []string
+	explicit  []string
+	user      string
+}
+
+var (
+	_ function.Env        = (*stmtEnv)(nil)
+	_ function.CatalogEnv = (*stmtEnv)(nil)
+	_ pgcatalog.Sources   = (*sources)(nil)
+)
+
+// env makes the function environment of a statement that starts now.
+func (s *Session) env() *stmtEnv {
+	now := time.Now()
+	e := &stmtEnv{s: s, now: now, stmt: now, loc: s.set.use().loc, user: s.userName()}
+	if s.tx.status != txIdle {
+		e.now = s.tx.started
+	}
+	ctx := s.ctx
+	for _, n := range s.searchPath(false) {
+		if _, ok := s.schemaExists(ctx, n); ok {
+			e.explicit = append(e.explicit, n)
+		}
+	}
+	e.path = e.explicit
+	if !contains(e.explicit, "pg_catalog") {
+		e.path = append([]string{"pg_catalog"}, e.explicit...)
+	}
+	return e
+}
+
+func contains(list []string, x string) bool {
+	for _, v := range list {
+		if v == x {
+			return true
+		}
+	}
+	return false
+}
+
+// userName is current_user.
+func (s *Session) userName() string {
+	if r, _ := s.set.get("role"); r != "" && r != "none" {
+		return r
+	}
+	u, _ := s.set.get("session_authorization")
+	return u
+}
+
+func (e *stmtEnv) Now() time.Time               { return e.now }
+func (e *stmtEnv) StatementTime() time.Time     { return e.stmt }
+func (e *stmtEnv) Location() *time.Location     { return e.loc }
+func (e *stmtEnv) User() string                 { return e.user }
+func (e *stmtEnv) Database() string             { return e.s.database }
+func (e *stmtEnv) BackendPID() int32            { return e.s.pid }
+func (e *stmtEnv) Catalog() function.CatalogEnv { return e }
+
+func (e *stmtEnv) Setting(name string) (string, bool) { return e.s.set.get(settingName(name)) }
+
+func (e *stmtEnv) SetSetting(name, value string, local bool) error {
+	return e.s.setSetting(settingName(name), value, local)
+}
+
+func (e *stmtEnv) SearchPath(implicit bool) []string {
+	if implicit {
+		return e.path
+	}
+	return e.explicit
+}
+
+// schemaExists finds a schema; the name is PostgreSQL's.
+func (s *Session) schemaExists(ctx context.Context, name string) (string, bool) {
+	switch name {
+	case "public", "pg_catalog", "information_schema":
+		return name, true
+	case "default":
+		return "public", true
+	}
+	list, err := s.eng.cat.Schemas(ctx)
+	if err != nil {
+		return "", false
+	}
+	return name, contains(list, name)
+}
+
+// parseName takes a possibly qualified name of text input apart, as
+// regclass does.
+func parseName(name string) (ast.Name, error) {
+	var out ast.Name
+	rest := strings.TrimSpace(name)
+	bad := pgerr.New(pgerr.InvalidName, "invalid name syntax")
+	for {
+		var id ast.Ident
+		if strings.HasPrefix(rest, `"`) {
+			rest = rest[1:]
+			var b strings.Builder
+			for {
+				i := strings.IndexByte(rest, '"')
+				if i < 0 {
+					return nil, bad
+				}
+				b.WriteString(rest[:i])
+				rest = rest[i+1:]
+				if !strings.HasPrefix(rest, `"`) {
+					break
+				}
+				b.WriteByte('"')
+				rest = rest[1:]
+			}
+			id = ast.Ident{Name: b.String(), Quoted: true}
+		} else {
+			i := strings.IndexByte(rest, '.')
+			if i < 0 {
+				i = len(rest)
+			}
+			id = ast.Ident{Name: strings.ToLower(strings.TrimSpace(rest[:i]))}
+			rest = rest[i:]
+		}
+		if id.Name == "" || strings.ContainsAny(id.Name, " \t\n") && !id.Quoted {
+			return nil, bad
+		}
+		out = append(out, id)
+		rest = strings.TrimLeft(rest, " ")
+		if rest == "" {
+			return out, nil
+		}
+		if rest[0] != '.' {
+			return nil, bad
+		}
+		rest = strings.TrimLeft(rest[1:], " ")
+	}
+}
+
+func (e *stmtEnv) RelationOID(ctx context.Context, name string) (uint32, bool, error) {
+	n, err := parseName(name)
+	if err != nil {
+		return 0, false, err
+	}
+	if len(n) == 3 && n[0].Name == e.s.database {
+		n = n[1:]
+	}
+	src := e.s.sources()
+	if len(n) == 2 {
+		schema := n[0].Name
+		if schema == "default" {
+			schema = "public"
+		}
+		oid, ok := pgcatalog.ByName(ctx, src, schema, n[1].Name)
+		return oid, ok, nil
+	}
+	if len(n) > 2 {
+		return 0, false, pgerr.New(pgerr.FeatureNotSupported, "cross-database references are not implemented: %q", n.String())
+	}
+	for _, schema := range e.path {
+		if oid, ok := pgcatalog.ByName(ctx, src, schema, n[0].Name); ok {
+			return oid, true, nil
+		}
+	}
+	// Unquoted names find tables of another case, as in FROM.
+	if !n[0].Quoted {
+		r := &resolver{s: e.s, path: e.path, pins: map[pinKey]catalog.Relation{}}
+		if rel, err := r.find(ctx, n, catalog.ResolveOptions{}); err == nil {
+			return rel.OID(), true, nil
+		}
+	}
+	return 0, false, nil
+}
+
+func (e *stmtEnv) RelationName(ctx context.Context, oid uint32) (string, bool) {
+	o, ok := pgcatalog.ByOID(ctx, e.s.sources(), oid)
+	if !ok {
+		return "", false
+	}
+	name := ast.QuoteIdent(o.Name)
+	if got, found, err := e.RelationOID(ctx, name); err == nil && found && got == oid {
+		return name, true
+	}
+	return ast.QuoteIdent(o.Schema) + "." + name, true
+}
+
+func (e *stmtEnv) NamespaceOID(ctx context.Context, name string) (uint32, bool) {
+	n, ok := e.s.schemaExists(ctx, name)
+	if !ok {
+		return 0, false
+	}
+	return pgcatalog.NamespaceOID(n), true
+}
+
+func (e *stmtEnv) NamespaceName(ctx context.Context, oid uint32) (string, bool) {
+	for _, n := range []string{"pg_catalog", "information_schema", "public"} {
+		if pgcatalog.NamespaceOID(n) == oid {
+			return n, true
+		}
+	}
+	list, err := e.s.eng.cat.Schemas(ctx)
+	if err != nil {
+		return "", false
+	}
+	for _, n := range list {
+		if pgcatalog.NamespaceOID(n) == oid {
+			return n, true
+		}
+	}
+	return "", false
+}
+
+func (e *stmtEnv) Text(ctx context.Context, fn string, args []types.Datum) (*string, error) {
+	return pgcatalog.Text(ctx, e.s.sources(), fn, args)
+}
+
+// Visible reports whether an object is found by its name alone.
+func (e *stmtEnv) Visible(ctx context.Context, fn string, oid uint32) (visible, known bool) {
+	if fn != "pg_table_is_visible" {
+		return true, true // types, functions and so on live in pg_catalog
+	}
+	o, ok := pgcatalog.ByOID(ctx, e.s.sources(), oid)
+	if !ok {
+		return false, false
+	}
+	for _, schema := range e.path {
+		if schema == o.Schema {
+			return true, true
+		}
+		if _, ok := pgcatalog.ByName(ctx, e.s.sources(), schema, o.Name); ok {
+			return false, true
+		}
+	}
+	return false, true
+}
+
+func (e *stmtEnv) TableSize(ctx context.Context, _ string, oid uint32) (int64, bool) {
+	o, ok := pgcatalog.ByOID(ctx, e.s.sources(), oid)
+	if !ok {
+		return 0, false
+	}
+	if o.Rel == nil || o.Index {
+		return 0, true
+	}
+	st, err := o.Rel.Stats(ctx, table.Scan{})
+	if err != nil || st == nil {
+		return 0, true
+	}
+	return st.Bytes, true
+}
+
+// oidName prints an oid as a value of a reg* kind, as PostgreSQL does: 0 is "-".
+func (e *stmtEnv) oidName(ctx context.Context, k types.Kind, oid int64) (string, bool) {
+	if oid == 0 {
+		return "-", true
+	}
+	if oid < 0 || oid > 1<<32-1 {
+		return "", false
+	}
+	id := uint32(oid)
+	switch k {
+	case types.RegClass:
+		return e.RelationName(ctx, id)
+	case types.RegNamespace:
+		n, ok := e.NamespaceName(ctx, id)
+		return ast.QuoteIdent(n), ok
+	case types.RegRole:
+		for _, r := range e.s.sources().Roles() {
+			if r.OID == id {
+				return ast.QuoteIdent(r.Name), true
+			}
+		}
+	case types.RegType:
+		if t, ok := types.ByOID(id); ok {
+			return t.PlainName(), true
+		}
+	case types.RegProc, types.RegOper:
+		for _, o := range function.All() {
+			if o.OID == id {
+				return ast.QuoteIdent(o.Name), true
+			}
+		}
+	}
+	return "", false
+}
+
+// Action performs the functions that do something to the server.
+func (e *stmtEnv) Action(_ context.Context, fn string, args []types.Datum) (types.Datum, error) {
+	pid := func() (*Session, bool) {
+		if len(args) == 0 {
+			return nil, false
+		}
+		n, ok := args[0].(int64)
+		if !ok {
+			return nil, false
+		}
+		s := e.s.eng.session(int32(n))
+		return s, s != nil
+	}
+	switch fn {
+	case "pg_cancel_backend":
+		s, ok := pid()
+		if ok {
+			s.interrupt(errCanceled())
+		}
+		return ok, nil
+	case "pg_terminate_backend":
+		s, ok := pid()
+		if ok {
+			s.terminate(errShutdown())
+		}
+		return ok, nil
+	case "pg_reload_conf", "pg_rotate_logfile":
+		return true, nil
+	case "pg_notify", "pg_advisory_unlock_all":
+		return nil, nil
+	}
+	return nil, pgerr.New(pgerr.FeatureNotSupported, "function %s is not supported yet", fn)
+}
+
+// sources are what pg_catalog shows of this session.
+type sources struct{ s *Session }
+
+func (s *Session) sources() pgcatalog.Sources { return &sources{s} }
+
+func (x *sources) Database() string         { return x.s.database }
+func (x *sources) User() string             { return x.s.userName() }
+func (x *sources) Catalog() catalog.Catalog { return x.s.eng.cat }
+func (x *sources) StartTime() time.Time     { return x.s.eng.started }
+
+// Roles are the superuser and whoever is connected (trust lets any name in).
+func (x *sources) Roles() []pgcatalog.Role {
+	out := []pgcatalog.Role{{OID: 10, Name: "paimon", Super: true, CreateDB: true, CreateRole: true, Login: true, Repl: true}}
+	for _, n := range []string{x.s.user, x.s.userName()} {
+		known := false
+		for _, r := range out {
+			known = known || r.Name == n
+		}
+		if !known {
+			out = append(out, pgcatalog.Role{OID: catalog.OIDOf('u', "", n), Name: n, Super: true, CreateDB: true, CreateRole: true, Login: true})
+		}
+	}
+	return out
+}
+
+func (s *Session) roleExists(name string) bool {
+	for _, r := range s.sources().Roles() {
+		if r.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *sources) Settings() []pgcatalog.Setting {
+	set := x.s.set
+	out := make([]pgcatalog.Setting, 0, len(set.reg.list))
+	for i := range set.reg.list {
+		d := &set.reg.list[i]
+		v, _ := set.get(d.Name)
+		set.mu.RLock()
+		reset, _ := set.resetValue(strings.ToLower(d.Name))
+		set.mu.RUnlock()
+		r := pgcatalog.Setting{
+			Name: d.Name, Value: d.bare(v), Unit: d.Unit, Category: d.Category, Description: d.Doc, Context: d.Scope.String(),
+			VarType: d.Kind.String(), Boot: d.bare(d.Default), Reset: d.bare(reset), Source: "default", Enum: d.Enum,
+		}
+		if v != d.Default {
+			r.Source = "session"
+		}
+		if d.Kind == KindInt {
+			r.Min, r.Max = formatInt(d.Min), formatInt(d.Max)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (x *sources) Sessions() []pgcatalog.Session {
+	var out []pgcatalog.Session
+	for _, s := range x.s.eng.list() {
+		app, _ := s.set.get("application_name")
+		s.mu.Lock()
+		a := s.act
+		s.mu.Unlock()
+		out = append(out, pgcatalog.Session{
+			PID: s.pid, User: s.user, Application: app, Remote: s.remote, Database: s.database, BackendStart: s.started,
+			XactStart: a.xactStart, QueryStart: a.queryStart, StateChg: a.changed, State: a.state, Query: a.query,
+		})
+	}
+	return out
+}
+
+// Prepared is read by the goroutine of the session's own statement only: the
+// relation is private to the session, and its statements run one at a time.
+func (x *sources) Prepared() []pgcatalog.PreparedStatement {
+	var out []pgcatalog.PreparedStatement
+	for name, p := range x.s.stmts {
+		if name == "" {
+			continue
+		}
+		impl := p.impl.(*prepared)
+		ps := pgcatalog.PreparedStatement{Name: name, Statement: p.SQL, FromSQL: impl.fromSQL, PreparedAt: impl.at}
+		for _, t := range p.Params {
+			ps.ParamTypes = append(ps.ParamTypes, t.PlainName())
+		}
+		out = append(out, ps)
+	}
+	return out
+}

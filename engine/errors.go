@@ -1,0 +1,218 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/index/dv"
+	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/storage/binrow"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+)
+
+// errorRule turns one error of a lower layer into what a client sees. name is
+// package.Name as exported there: a test fails when one is missing.
+type errorRule struct {
+	name string
+	// match returns nil when err is not this one.
+	match func(err error) *pgerr.Error
+}
+
+// sentinel is a rule for an errors.New value.
+func sentinel(name string, target error, make func(err error) *pgerr.Error) errorRule {
+	return errorRule{name, func(err error) *pgerr.Error {
+		if !errors.Is(err, target) {
+			return nil
+		}
+		return make(err)
+	}}
+}
+
+// typed is a rule for an error type.
+func typed[T error](name string, make func(e T, err error) *pgerr.Error) errorRule {
+	return errorRule{name, func(err error) *pgerr.Error {
+		var e T
+		if !errors.As(err, &e) {
+			return nil
+		}
+		return make(e, err)
+	}}
+}
+
+// errorTable is the only place where errors of storage, index, catalog and
+// memory get their SQLSTATE. The first rule that matches decides, so types that
+// say more stand before the sentinels that they also match.
+var errorTable = []errorRule{
+	typed("mem.LimitError", func(e *mem.LimitError, err error) *pgerr.Error {
+		pe := pgerr.Wrap(err, pgerr.OutOfMemory, "out of memory").
+			WithDetail("The limit of %s set by %q is reached; %s more were asked for.", bytesText(e.Limit), e.Setting, bytesText(e.Asked))
+		if e.Setting == "max_memory" {
+			return pe.WithHint("Start the server with a larger --memory, or run fewer queries at once.")
+		}
+		return pe.WithHint("Raise %q (SET %s = '...').", e.Setting, e.Setting)
+	}),
+	sentinel("mem.ErrLimit", mem.ErrLimit, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.OutOfMemory, "out of memory").WithHint("Raise %q or %q.", "work_mem", "max_memory")
+	}),
+	typed("fileio.UnsupportedError", func(e *fileio.UnsupportedError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "%s is not supported", e.Feature)
+	}),
+	typed("snapshot.NotFoundError", func(e *snapshot.NotFoundError, err error) *pgerr.Error {
+		if e.Expired {
+			pe := pgerr.Wrap(err, pgerr.UndefinedFile, "%s has expired", e.Ref)
+			if e.Earliest > 0 {
+				pe.WithHint("The oldest snapshot that can be read is %d.", e.Earliest)
+			}
+			return pe
+		}
+		pe := pgerr.Wrap(err, pgerr.UndefinedObject, "%s", e.Error())
+		if e.Reason == "" {
+			pe.Message = e.Ref.String() + " does not exist"
+		}
+		if e.Earliest > 0 && e.Latest > 0 {
+			pe.WithHint("Snapshots %d to %d can be read.", e.Earliest, e.Latest)
+		}
+		return pe
+	}),
+	sentinel("snapshot.ErrNotFound", snapshot.ErrNotFound, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.UndefinedObject, "%s", err.Error())
+	}),
+	typed("snapshot.VersionError", func(e *snapshot.VersionError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "snapshot version %d is not supported", e.Version)
+	}),
+	sentinel("schema.ErrNotFound", schema.ErrNotFound, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+	}),
+	typed("commit.ConflictError", func(e *commit.ConflictError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").
+			WithDetail("%s (snapshot %d).", upperFirst(e.Reason), e.SnapshotID).WithHint("The transaction might succeed if retried.")
+	}),
+	typed("fileio.CorruptionError", func(e *fileio.CorruptionError, err error) *pgerr.Error {
+		pe := pgerr.Wrap(err, pgerr.DataCorrupted, "file %q is corrupt", e.Path)
+		d := upperFirst(e.Reason)
+		if e.Err != nil {
+			d += ": " + e.Err.Error()
+		}
+		if e.Offset >= 0 {
+			d += fmt.Sprintf(" (at byte %d)", e.Offset)
+		}
+		return pe.WithDetail("%s.", strings.TrimSuffix(d, "."))
+	}),
+	typed("fileio.MissingError", func(e *fileio.MissingError, err error) *pgerr.Error {
+		// A reader whose snapshot has expired under it wraps NotFoundError too,
+		// and the rule above has answered 58P01.
+		return pgerr.Wrap(err, pgerr.DataCorrupted, "file %q is missing", e.Path).
+			WithDetail("A snapshot that has not expired names it.")
+	}),
+	sentinel("dv.ErrCorrupt", dv.ErrCorrupt, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+	}),
+	sentinel("binrow.ErrCorrupt", binrow.ErrCorrupt, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+	}),
+	sentinel("catalog.ErrNoSchema", catalog.ErrNoSchema, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.InvalidSchemaName, "%s", err.Error())
+	}),
+	sentinel("catalog.ErrNoRelation", catalog.ErrNoRelation, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.UndefinedTable, "%s", err.Error())
+	}),
+	sentinel("disk full", syscall.ENOSPC, diskFull),
+	sentinel("quota", syscall.EDQUOT, diskFull),
+	sentinel("fileio.ErrNotExist", fileio.ErrNotExist, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+	}),
+	sentinel("fileio.ErrExist", fileio.ErrExist, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.IOError, "%s", err.Error())
+	}),
+	typed("fs.PathError", func(e *fs.PathError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.IOError, "could not %s file: %s", e.Op, e.Err.Error())
+	}),
+	typed("syscall.Errno", func(e syscall.Errno, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.IOError, "input or output failed: %s", e.Error())
+	}),
+}
+
+func diskFull(err error) *pgerr.Error {
+	return pgerr.Wrap(err, pgerr.DiskFull, "could not write to file: no space left on device").
+		WithHint("Free space in the warehouse or in the directory for temporary files.")
+}
+
+func bytesText(n int64) string {
+	for _, u := range []struct {
+		size int64
+		name string
+	}{{1 << 30, "GB"}, {1 << 20, "MB"}, {1 << 10, "kB"}} {
+		if n >= u.size {
+			return fmt.Sprintf("%.4g %s", float64(n)/float64(u.size), u.name)
+		}
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// toPG turns any error into what a client sees. An error that carries a code
+// keeps it; a cancelled context gives its cause; the table maps what it knows;
+// the rest is XX000 with an id under which the chain and the stack are logged.
+func (e *Engine) toPG(ctx context.Context, err error, sql string) *pgerr.Error {
+	var pe *pgerr.Error
+	if cause := context.Cause(ctx); cause != nil && !isPanic(err) {
+		// Whatever failed, it failed because the statement was told to stop. A
+		// lost connection has no cause of ours: nobody reads the answer.
+		if errors.As(cause, &pe) {
+			return pe
+		}
+		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, cause) {
+			return pgerr.Wrap(err, pgerr.QueryCanceled, "canceling statement due to user request")
+		}
+	}
+	if isPanic(err) {
+		return e.internal(err, sql)
+	}
+	if errors.As(err, &pe) {
+		return pe
+	}
+	for _, r := range errorTable {
+		if pe := r.match(err); pe != nil {
+			if pe.Code == pgerr.DataCorrupted || pe.Code == pgerr.IOError || pe.Code == pgerr.DiskFull {
+				e.log.Error("storage failed", "code", pe.Code.String(), "err", err)
+			}
+			return pe
+		}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return pgerr.Wrap(err, pgerr.QueryCanceled, "canceling statement due to user request")
+	}
+	return e.internal(err, sql)
+}
+
+func isPanic(err error) bool {
+	var p *panicError
+	return errors.As(err, &p)
+}
+
+// internal is the error of a bug.
+func (e *Engine) internal(err error, sql string) *pgerr.Error {
+	id := fmt.Sprintf("%04x", nextID.Add(1))
+	if len(sql) > 4096 {
+		sql = sql[:4096]
+	}
+	e.log.Error("internal error", "id", id, "err", err, "stmt", sql, "stack", stackOf(err))
+	return pgerr.Wrap(err, pgerr.InternalError, "internal error %s: %s", id, firstLine(err.Error())).
+		WithHint("This is a bug. The server's log says more under this number.")
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if len(s) > 300 {
+		s = s[:300]
+	}
+	return s
+}

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+)
+
+// portal is the engine's half of a Portal. It owns what it runs: a context that
+// ends with it, and so the workers, memory and files behind its rows.
+type portal struct {
+	prep  *prepared // with the plan that Bind chose
+	args  []types.Datum
+	run   *running // nil before the first Run
+	depth int      // savepoints that were open when it was made
+	done  bool     // every row has been sent, or a utility statement has run
+	dead  bool     // its transaction failed
+	hold  bool     // a cursor WITH HOLD
+	at    time.Time
+	// cursor: made by DECLARE; then sql is its text.
+	cursor bool
+	scroll bool
+
+	life   context.Context
+	cancel context.CancelCauseFunc
+}
+
+// abandon stops the portal and frees what it holds; it cannot run any more.
+func (p *portal) abandon() {
+	p.dead = true
+	p.cancel(context.Canceled)
+	p.run.close()
+}
+
+// Bind makes a portal of a prepared statement. The plan is checked against the
+// tables as they are now, and made again when they have changed.
+func (s *Session) Bind(ctx context.Context, name string, p *Prepared, args []types.Datum, formats []int16) (_ *Portal, err error) {
+	ctx, done := s.work(ctx, p.SQL)
+	defer done()
+	defer func() {
+		s.finish(ctx, &err, p.SQL, time.Time{})
+		if err != nil {
+			s.failed(err)
+		}
+	}()
+	impl := p.impl.(*prepared)
+	if impl.stmt != nil {
+		if err := s.admit(impl.stmt); err != nil {
+			return nil, err
+		}
+	}
+	if name != "" && s.portals[name] != nil {
+		return nil, pgerr.New(pgerr.DuplicateCursor, "cursor %q already exists", name)
+	}
+	if len(args) != len(p.Params) {
+		return nil, pgerr.New(pgerr.ProtocolViolation, "bind message supplies %d parameters, but prepared statement %q requires %d", len(args), p.Name, len(p.Params))
+	}
+	s.enter()
+	fresh, err := s.refresh(ctx, impl, p)
+	if err != nil {
+		return nil, err
+	}
+	return s.open(name, p, fresh, args, formats), nil
+}
+
+// open makes a portal under a name, replacing the unnamed one.
+func (s *Session) open(name string, p *Prepared, impl *prepared, args []types.Datum, formats []int16) *Portal {
+	s.ClosePortal(name)
+	q := &portal{prep: impl, args: args, depth: len(s.tx.saves), at: time.Now()}
+	q.life, q.cancel = context.WithCancelCause(s.ctx)
+	out := &Portal{Name: name, Prepared: p, Columns: p.Columns, Formats: formats, impl: q}
+	s.portals[name] = out
+	return out
+}
+
+// Portal finds a portal.
+func (s *Session) Portal(name string) (*Portal, error) {
+	if p := s.portals[name]; p != nil {
+		return p, nil
+	}
+	return nil, pgerr.New(pgerr.InvalidCursorName, "portal %q does not exist", name)
+}
+
+// ClosePortal forgets a portal and frees what it holds; unknown names are fine.
+func (s *Session) ClosePortal(name string) {
+	if p := s.portals[name]; p != nil {
+		p.impl.(*portal).abandon()
+		delete(s.portals, name)
+	}
+}
+
+// Run continues a portal for up to maxRows rows (0 = all).
+func (s *Session) Run(ctx context.Context, pt *Portal, maxRows int, out ResultSink) (tag string, err error) {
+	ctx, done := s.work(ctx, pt.Prepared.SQL)
+	defer done()
+	began := time.Now()
+	p := pt.impl.(*portal)
+	defer func() {
+		s.finish(ctx, &err, pt.Prepared.SQL, began)
+		if err != nil {
+			tag = ""
+			p.abandon()
+			s.failed(err)
+		}
+	}()
+	if p.prep.stmt == nil {
+		return "", out.Empty()
+	}
+	if err := s.admit(p.prep.stmt); err != nil {
+		return "", err
+	}
+	if p.dead {
+		return "", pgerr.New(pgerr.ObjectNotInPrerequisiteState, "portal %q cannot be run", pt.Name)
+	}
+	s.enter()
+	if maxRows < 0 {
+		maxRows = 0
+	}
+	rows, suspended, err := s.advance(ctx, pt, maxRows, out)
+	if err != nil || suspended {
+		return "", err
+	}
+	return p.run.tag(rows), nil
+}
+
+// advance sends rows of a portal. A utility statement runs whole the first time.
+func (s *Session) advance(ctx context.Context, pt *Portal, maxRows int, out ResultSink) (rows int64, suspended bool, err error) {
+	p := pt.impl.(*portal)
+	if p.done {
+		if p.run.utility && p.run.cols == nil {
+			return 0, false, pgerr.New(pgerr.ObjectNotInPrerequisiteState, "portal %q cannot be run", pt.Name)
+		}
+		return 0, false, nil
+	}
+	// A cancelled call cancels the portal: what a worker waits for must end.
+	stop := context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })
+	defer stop()
+	if p.run == nil {
+		r, err := s.start(ctx, p.life, p.prep, p.args, out)
+		if err != nil {
+			return 0, false, err
+		}
+		p.run = r
+	}
+	rows, suspended, err = p.run.send(ctx, maxRows, out)
+	if err != nil || suspended {
+		return rows, suspended, err
+	}
+	p.done = true
+	p.run.close()
+	return rows, false, nil
+}

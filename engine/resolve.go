@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+)
+
+// resolver finds relations for one statement. It remembers what it found, so
+// every reference in the statement reads one snapshot; in a REPEATABLE READ
+// transaction what the transaction found first stays.
+type resolver struct {
+	s    *Session
+	path []string
+	pins map[pinKey]catalog.Relation // of this statement
+	keep map[pinKey]catalog.Relation // of the transaction; nil = none
+	// deps is everything asked for, in order, for the plan cache.
+	deps []dep
+	// private: a relation of this session only was used. fleeting: one whose
+	// content is fixed when it is resolved.
+	private, fleeting bool
+}
+
+// pinKey is what a relation was asked for. Dynamic options are joined.
+type pinKey struct {
+	schema, name string
+	at           snapshot.Ref
+	fresh        bool
+	dynamic      string
+}
+
+func (s *Session) newResolver() *resolver {
+	r := &resolver{s: s, path: s.searchPath(true), pins: map[pinKey]catalog.Relation{}}
+	if s.pinned() {
+		if s.tx.pins == nil {
+			s.tx.pins = map[pinKey]catalog.Relation{}
+		}
+		r.keep = s.tx.pins
+	}
+	return r
+}
+
+// searchPath returns the schemas that unqualified names are looked for in.
+// implicit adds pg_catalog in front when it is not named.
+func (s *Session) searchPath(implicit bool) []string {
+	var out []string
+	named := false
+	for _, n := range s.set.use().path {
+		switch n {
+		case "$user":
+			n = s.userName()
+		case "default":
+			n = "public"
+		case "pg_catalog":
+			named = true
+		case "pg_temp":
+			continue
+		}
+		out = append(out, n)
+	}
+	if implicit && !named {
+		out = append([]string{"pg_catalog"}, out...)
+	}
+	return out
+}
+
+// Relation implements planner.Resolver.
+func (r *resolver) Relation(ctx context.Context, name ast.Name, o catalog.ResolveOptions) (catalog.Relation, error) {
+	rel, err := r.find(ctx, name, o)
+	if err != nil {
+		return nil, err
+	}
+	r.deps = append(r.deps, dep{name, o, rel})
+	return rel, nil
+}
+
+func (r *resolver) find(ctx context.Context, name ast.Name, o catalog.ResolveOptions) (catalog.Relation, error) {
+	undefined := func(cause error) error {
+		return pgerr.Wrap(cause, pgerr.UndefinedTable, "relation %q does not exist", name.String())
+	}
+	switch len(name) {
+	case 1:
+	case 2:
+	case 3:
+		if db := name[0].Name; db != r.s.database && db != "paimon" {
+			return nil, pgerr.New(pgerr.FeatureNotSupported, "cross-database references are not implemented: %q", name.String())
+		}
+		name = name[1:]
+	default:
+		return nil, pgerr.New(pgerr.SyntaxError, "improper relation name (too many dotted names): %s", name.String())
+	}
+	id := name[len(name)-1]
+	if len(name) == 2 {
+		schema := name[0].Name
+		if schema == "default" {
+			schema = "public"
+		}
+		rel, err := r.inSchema(ctx, schema, id, o)
+		if missing(err) {
+			return nil, undefined(err)
+		}
+		return rel, err
+	}
+	var last error
+	for _, schema := range r.path {
+		rel, err := r.inSchema(ctx, schema, id, o)
+		if err == nil || !missing(err) {
+			return rel, err
+		}
+		last = err
+	}
+	if last == nil {
+		last = catalog.ErrNoRelation
+	}
+	return nil, undefined(last)
+}
+
+func missing(err error) bool {
+	return errors.Is(err, catalog.ErrNoRelation) || errors.Is(err, catalog.ErrNoSchema)
+}
+
+// inSchema finds a relation in one schema, by its exact name or else, when the
+// name was not quoted, by the only one that differs in case.
+func (r *resolver) inSchema(ctx context.Context, schema string, id ast.Ident, o catalog.ResolveOptions) (catalog.Relation, error) {
+	if schema == "pg_catalog" || schema == "information_schema" {
+		rel, ok := pgcatalog.Resolve(schema, id.Name, r.s.sources())
+		if !ok {
+			return nil, catalog.ErrNoRelation
+		}
+		r.private = true
+		return rel, nil
+	}
+	rel, err := r.pinnedIn(ctx, schema, id.Name, o)
+	if err == nil || !missing(err) || id.Quoted {
+		return rel, err
+	}
+	base, suffix, _ := strings.Cut(id.Name, "$")
+	if suffix != "" {
+		suffix = "$" + suffix
+	}
+	names, lerr := r.s.eng.cat.Tables(ctx, schema)
+	if lerr != nil {
+		return nil, err
+	}
+	match := ""
+	for _, n := range names {
+		if n != base && strings.EqualFold(n, base) {
+			if match != "" {
+				return nil, err
+			}
+			match = n
+		}
+	}
+	if match == "" {
+		return nil, err
+	}
+	return r.pinnedIn(ctx, schema, match+suffix, o)
+}
+
+func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.ResolveOptions) (catalog.Relation, error) {
+	if v := r.s.set.use().scanVersion; v != "" && o.At.Kind == snapshot.Latest && len(o.Dynamic) == 0 && schema != "sys" {
+		o.At = snapshot.Ref{Kind: snapshot.Version, Name: v, Branch: o.At.Branch}
+	}
+	k := pinKey{schema: schema, name: name, at: o.At, fresh: o.FreshReads, dynamic: joinOptions(o.Dynamic)}
+	if rel := r.pins[k]; rel != nil {
+		r.note(rel)
+		return rel, nil
+	}
+	if rel := r.keep[k]; rel != nil {
+		r.note(rel)
+		return rel, nil
+	}
+	rel, err := r.s.eng.cat.Resolve(ctx, schema, name, o)
+	if err != nil {
+		return nil, err
+	}
+	r.pins[k] = rel
+	if r.keep != nil {
+		r.keep[k] = rel
+	}
+	r.note(rel)
+	return rel, nil
+}
+
+// note learns whether a plan over rel may be kept: tables and views are checked
+// before reuse, everything else shows the moment it was resolved.
+func (r *resolver) note(rel catalog.Relation) {
+	if _, ok := rel.(catalog.TableInfo); ok {
+		return
+	}
+	if _, ok := rel.(catalog.View); ok {
+		return
+	}
+	r.fleeting = true
+}
+
+func joinOptions(m map[string]string) string {
+	if len(m) == 0 {
+		return ""
+	}
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sortStrings(keys)
+	var b strings.Builder
+	for _, k := range keys {
+		b.WriteString(k + "=" + m[k] + "\x00")
+	}
+	return b.String()
+}

@@ -1,0 +1,405 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/sql/ast"
+)
+
+// Session is one connection's state: settings, transaction, prepared statements
+// and portals. Its methods are called one at a time, by one goroutine; only
+// interrupt, terminate and activity may be called from others.
+type Session struct {
+	eng      *Engine
+	pid      int32
+	secret   uint32
+	user     string
+	database string
+	remote   string
+	started  time.Time
+
+	set     *settings
+	tx      transaction
+	stmts   map[string]*Prepared
+	portals map[string]*Portal
+
+	ctx    context.Context // of portals; ends with the session
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex // guards what follows
+	running context.CancelCauseFunc
+	act     activity
+	end     func() // ends the connection: see OnTerminate
+	closed  bool
+}
+
+// activity is what pg_stat_activity shows.
+type activity struct {
+	query                          string
+	state                          string
+	xactStart, queryStart, changed time.Time
+}
+
+func newSession(e *Engine, st Startup, secret uint32) *Session {
+	s := &Session{
+		eng: e, secret: secret, user: st.User, database: st.Database, remote: st.Remote, started: time.Now(),
+		set: newSettings(e.reg), stmts: map[string]*Prepared{}, portals: map[string]*Portal{},
+	}
+	s.act = activity{state: "idle", changed: s.started}
+	s.ctx, s.cancel = context.WithCancelCause(e.ctx)
+	s.set.fixed["session_authorization"] = st.User
+	return s
+}
+
+// applyStartup sets what the connection asked for, as the values that RESET
+// goes back to.
+func (s *Session) applyStartup(params map[string]string) error {
+	for name, value := range params {
+		switch key := strings.ToLower(name); key {
+		case "user", "database", "options":
+			continue
+		case "replication":
+			if on, ok := parseBool(value); !ok || on {
+				return pgerr.New(pgerr.FeatureNotSupported, "replication connections are not supported")
+			}
+			continue
+		default:
+			if strings.HasPrefix(key, "_pq_.") {
+				continue
+			}
+			if key == "datestyle" {
+				v, err := checkDateStyle("ISO, MDY", value)
+				if err != nil {
+					return err
+				}
+				value = v
+			}
+			if err := s.set.set(name, value, false); err != nil {
+				return err
+			}
+			s.set.mu.Lock()
+			s.set.start[key], _ = s.set.value(key)
+			s.set.now = layers{}
+			s.set.changed()
+			s.set.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// Key identifies the session for a cancel request.
+func (s *Session) Key() (pid int32, secret uint32) { return s.pid, s.secret }
+
+// User returns the name that the session was opened with.
+func (s *Session) User() string { return s.user }
+
+// TextStyle is the style of values in text form.
+func (s *Session) TextStyle() *pgtext.Style { return s.set.use().style }
+
+// OIDName returns the text form of an oid as a value of a reg* kind; ok is false
+// when there is no such object.
+func (s *Session) OIDName(k types.Kind, oid int64) (string, bool) {
+	return s.env().oidName(s.ctx, k, oid)
+}
+
+// TextSettings are the settings that shape values in text form.
+func (s *Session) TextSettings() TextSettings { return s.set.use().text }
+
+// ParameterStatuses are the settings to report at start, in order.
+func (s *Session) ParameterStatuses() [][2]string { return s.set.changes() }
+
+// report tells the client of settings that have changed.
+func (s *Session) report(out ResultSink) {
+	if out == nil {
+		return
+	}
+	for _, c := range s.set.changes() {
+		out.ParameterStatus(c[0], c[1])
+	}
+}
+
+// notice passes a notice on when client_min_messages lets it through.
+func (s *Session) notice(out ResultSink, severity string, c pgerr.Code, format string, args ...any) {
+	if out == nil {
+		return
+	}
+	level := 6
+	if severity == "WARNING" {
+		level = 7
+	}
+	if level < s.set.use().minMessages {
+		return
+	}
+	e := pgerr.New(c, format, args...)
+	e.Severity = severity
+	out.Notice(e)
+}
+
+func (s *Session) warn(out ResultSink, c pgerr.Code, format string, args ...any) {
+	s.notice(out, "WARNING", c, format, args...)
+}
+
+// work makes the context of one call: it ends by a cancel request, by
+// statement_timeout and with the session. done must be called.
+func (s *Session) work(ctx context.Context, sql string) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	now := time.Now()
+	s.mu.Lock()
+	s.running = cancel
+	s.act.state, s.act.changed = "active", now
+	if sql != "" {
+		s.act.query, s.act.queryStart = sql, now
+	}
+	s.mu.Unlock()
+	var timer *time.Timer
+	if d := s.set.use().statementTimeout; d > 0 {
+		timer = time.AfterFunc(d, func() { cancel(errStatementTimeout()) })
+	}
+	return ctx, func() {
+		s.mu.Lock()
+		s.running = nil
+		s.mu.Unlock()
+		if timer != nil {
+			timer.Stop()
+		}
+		stop()
+		cancel(nil)
+	}
+}
+
+// rest marks the session as waiting for its client: Query and Sync end so.
+func (s *Session) rest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.act.changed = time.Now()
+	s.act.xactStart = time.Time{}
+	switch s.tx.status {
+	case txBlock:
+		s.act.state = "idle in transaction"
+	case txFailed:
+		s.act.state = "idle in transaction (aborted)"
+	default:
+		s.act.state = "idle"
+	}
+	if s.tx.status == txBlock || s.tx.status == txFailed {
+		s.act.xactStart = s.tx.started
+	}
+}
+
+// IdleLimit says how long the client may keep the session waiting (0 = for
+// ever), and with what error the connection ends then.
+func (s *Session) IdleLimit() (time.Duration, *pgerr.Error) {
+	d := s.set.use()
+	e := pgerr.New(pgerr.IdleSessionTimeout, "terminating connection due to idle-session timeout")
+	wait := d.idleTimeout
+	if s.tx.status == txBlock || s.tx.status == txFailed {
+		e = pgerr.New(pgerr.IdleInTransactionSessionTimeout, "terminating connection due to idle-in-transaction timeout")
+		wait = d.idleTxTimeout
+	}
+	e.Severity = "FATAL"
+	return wait, e
+}
+
+// interrupt cancels what the session runs now; nothing when it is idle.
+func (s *Session) interrupt(cause *pgerr.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running != nil {
+		s.eng.stats.cancels.Add(1)
+		s.running(cause)
+	}
+}
+
+// terminate ends the session: what runs is cancelled with cause, and so is the
+// connection, if it has told how.
+func (s *Session) terminate(cause *pgerr.Error) {
+	s.cancel(cause)
+	s.mu.Lock()
+	end := s.end
+	s.mu.Unlock()
+	if end != nil {
+		end()
+	}
+}
+
+// OnTerminate takes the function that ends the connection with 57P01.
+func (s *Session) OnTerminate(end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end = end
+}
+
+// Close rolls back what is open and frees everything. Idempotent.
+func (s *Session) Close() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel(context.Canceled)
+	if s.tx.status != txIdle {
+		s.endTx(false)
+	}
+	for name := range s.portals {
+		s.ClosePortal(name)
+	}
+	s.eng.forget(s)
+}
+
+// TxStatus is 'I', 'T' or 'E', for ReadyForQuery.
+func (s *Session) TxStatus() byte {
+	switch s.tx.status {
+	case txBlock:
+		return 'T'
+	case txFailed:
+		return 'E'
+	}
+	return 'I'
+}
+
+// Query runs a text of any number of statements as one implicit transaction.
+func (s *Session) Query(ctx context.Context, sql string, out ResultSink) (err error) {
+	defer s.rest()
+	defer s.report(out)
+	s.CloseStatement("")
+	s.ClosePortal("")
+	stmts, err := parse(sql)
+	if err != nil {
+		s.failed(err)
+		return s.eng.toPG(ctx, err, "")
+	}
+	if len(stmts) == 0 {
+		return out.Empty()
+	}
+	for i, st := range stmts {
+		if err := s.queryOne(ctx, st, sql, len(stmts) > 1, i == len(stmts)-1, out); err != nil {
+			s.failed(err)
+			if s.tx.status == txImplicit {
+				s.endTx(false)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// queryOne runs one statement of a simple query.
+func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, last bool, out ResultSink) (err error) {
+	text := st.Range().Text
+	ctx, done := s.work(ctx, text)
+	defer done()
+	began := time.Now()
+	defer func() { s.finish(ctx, &err, text, began) }()
+	if err := s.admit(st); err != nil {
+		return err
+	}
+	s.enter()
+	s.tx.multi = multi
+	r, err := s.start(ctx, s.ctx, &prepared{stmt: st, text: sql, fixed: true}, nil, out)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if r.cols != nil {
+		if err := out.Columns(r.cols); err != nil {
+			return err
+		}
+	}
+	rows, _, err := r.send(ctx, 0, out)
+	if err != nil {
+		return err
+	}
+	tag := r.tag(rows)
+	r.close()
+	if s.tx.status == txImplicit && last {
+		if err := s.commit(ctx); err != nil {
+			return err
+		}
+	}
+	return out.Complete(tag)
+}
+
+// Sync ends the implicit transaction of a pipeline.
+func (s *Session) Sync(ctx context.Context, failed bool, out ResultSink) (err error) {
+	defer s.rest()
+	defer s.report(out)
+	if s.tx.status != txImplicit {
+		return nil
+	}
+	ctx, done := s.work(ctx, "")
+	defer done()
+	defer func() { s.finish(ctx, &err, "", time.Time{}) }()
+	if failed || s.tx.implicitFailed {
+		s.endTx(false)
+		return nil
+	}
+	return s.commit(ctx)
+}
+
+// Fail tells the session that a message failed before reaching it.
+func (s *Session) Fail() { s.failed(nil) }
+
+// Prepare parses and plans one statement under a name.
+func (s *Session) Prepare(ctx context.Context, name, sql string, params []types.Type) (p *Prepared, err error) {
+	ctx, done := s.work(ctx, sql)
+	defer done()
+	defer func() {
+		s.finish(ctx, &err, sql, time.Time{})
+		if err != nil {
+			p = nil
+			s.failed(err)
+		}
+	}()
+	stmts, err := parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	if len(stmts) > 1 {
+		return nil, pgerr.New(pgerr.SyntaxError, "cannot insert multiple commands into a prepared statement")
+	}
+	impl := &prepared{text: sql, declared: params, at: time.Now()}
+	if len(stmts) == 1 {
+		impl.stmt = stmts[0]
+		if err := s.admit(impl.stmt); err != nil {
+			return nil, err
+		}
+	}
+	if name != "" && s.stmts[name] != nil {
+		return nil, pgerr.New(pgerr.DuplicatePreparedStatement, "prepared statement %q already exists", name)
+	}
+	s.enter()
+	return s.define(ctx, name, impl)
+}
+
+// define analyses a statement and keeps it under its name.
+func (s *Session) define(ctx context.Context, name string, impl *prepared) (*Prepared, error) {
+	p := &Prepared{Name: name, SQL: impl.text, impl: impl}
+	if err := s.analyse(ctx, impl, p); err != nil {
+		return nil, err
+	}
+	s.stmts[name] = p
+	return p, nil
+}
+
+// Statement finds a prepared statement.
+func (s *Session) Statement(name string) (*Prepared, error) {
+	if p := s.stmts[name]; p != nil {
+		return p, nil
+	}
+	if name == "" {
+		return nil, pgerr.New(pgerr.InvalidSQLStatementName, "unnamed prepared statement does not exist")
+	}
+	return nil, pgerr.New(pgerr.InvalidSQLStatementName, "prepared statement %q does not exist", name)
+}
+
+// CloseStatement forgets a prepared statement; unknown names are fine.
+func (s *Session) CloseStatement(name string) { delete(s.stmts, name) }
