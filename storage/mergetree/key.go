@@ -425,3 +425,39 @@ func (c *KeyCodec) lowerBound(k *Keys, from, n int, b *Bound) int {
 	}
 	return from
 }
+
+// First returns the first column of a key in byte form, when that is of a type
+// whose order under SQL is the files'.
+func (c *KeyCodec) First(b []byte) (types.Datum, bool) {
+	t := c.types[0]
+	w := keyWidth(t)
+	switch t.Kind {
+	case types.TinyInt, types.Int2, types.Int4, types.Date, types.Int8, types.Time, types.Timestamp, types.TimestampTZ:
+		if len(b) < w {
+			return nil, false
+		}
+		u := uint64(0)
+		for _, x := range b[:w] {
+			u = u<<8 | uint64(x)
+		}
+		// Flip the sign bit back and extend it.
+		return int64((u^1<<(8*w-1))<<(64-8*w)) >> (64 - 8*w), true
+	case types.Text, types.Varchar:
+		if len(c.types) == 1 {
+			return string(b), true
+		}
+		var out []byte
+		for i := 0; i+1 < len(b); i++ {
+			if b[i] != 0 {
+				out = append(out, b[i])
+				continue
+			}
+			if b[i+1] == 0 {
+				return string(out), true
+			}
+			out = append(out, 0)
+			i++
+		}
+	}
+	return nil, false
+}

@@ -232,7 +232,9 @@ func datumCast(from, to types.Type) (func(types.Datum) (types.Datum, error), err
 	case to.Kind == types.Float4 || to.Kind == types.Float8:
 		return func(d types.Datum) (types.Datum, error) { return toFloat(to, d), nil }, numberOr(from, bad)
 	case to.Kind == types.Date && isTimestamp(from):
-		return func(d types.Datum) (types.Datum, error) { return floorDiv(micros(from, d.(int64)), 86_400_000_000), nil }, nil
+		return func(d types.Datum) (types.Datum, error) {
+			return floorDiv(micros(from, d.(int64)), 86_400_000_000), nil
+		}, nil
 	case to.Kind == types.Time && isTimestamp(from):
 		return func(d types.Datum) (types.Datum, error) {
 			return mod(micros(from, d.(int64)), 86_400_000_000) / 1000 * 1000, nil
@@ -295,7 +297,10 @@ func timestampCast(from, to types.Type, bad error) (func(types.Datum) (types.Dat
 		for range 6 - int(to.Prec) {
 			unit *= 10
 		}
-		return func(d types.Datum) (types.Datum, error) { us := floorDiv(d.(int64), 1000); return us - mod(us, unit), nil }, nil
+		return func(d types.Datum) (types.Datum, error) {
+			us := floorDiv(d.(int64), 1000)
+			return us - mod(us, unit), nil
+		}, nil
 	case isTimestamp(from):
 		return func(d types.Datum) (types.Datum, error) { return up(d.(int64)) }, nil
 	case from.Kind == types.Date:
@@ -678,4 +683,3 @@ func parseTime(s string, layouts ...string) (time.Time, bool) {
 	}
 	return time.Time{}, false
 }
-

@@ -108,7 +108,9 @@ func (e *Evolution) Convert(i int, a arrow.Array) (arrow.Array, error) {
 }
 
 // Identity reports whether column i is read as it is stored.
-func (e *Evolution) Identity(i int) bool { return e.cols[i].src >= 0 && e.cols[i].cast == nil && e.cols[i].err == nil }
+func (e *Evolution) Identity(i int) bool {
+	return e.cols[i].src >= 0 && e.cols[i].cast == nil && e.cols[i].err == nil
+}
 
 // Exact reports whether predicates and statistics of column i may pass between
 // the schemas.

@@ -22,6 +22,10 @@ type Ref struct {
 	Name   string // tag or version
 	Millis int64  // epoch milliseconds
 	Branch string // "" = main
+	// Schema pins the schema that the state is read with: its id + 1; 0 = not
+	// pinned: the latest schema for Latest, the snapshot's own otherwise. Set by
+	// Table.Resolve, so that a statement binds and reads by one schema.
+	Schema int64
 }
 
 func (r Ref) String() string {

@@ -1,0 +1,347 @@
+package mergetree
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+)
+
+// Reader merges the sorted runs of sections, one section after the other.
+//
+// It works in rounds. A round
+//
+//  1. walks the runs in (key, sequence) order by a loser tree, decoding only key,
+//     sequence and kind columns, until roundRows keys have a winner. While the
+//     leading run's keys stay below the runner-up's, its rows are taken in one
+//     stretch: no other run can hold those keys;
+//  2. reads the filter's columns of the winners and lets the filter choose;
+//  3. reads the other columns of what is left, per file with a keep list, and
+//     gathers them into key order.
+//
+// Invariant: within a round the winners of one file range ascend, so the payload
+// readers only move forwards and a winner's place in their result is its ordinal.
+// A round ends between two keys, never inside one.
+//
+// A row that loses costs its key, not its columns.
+type Reader struct {
+	o          Options
+	form       Form
+	bySequence bool // sequence numbers have to be read
+	sections   [][][]Input
+	runs       []*run
+	tree       loserTree
+	open       bool
+	segs       []segment
+	src        []uint16
+	row        []uint32
+	stats      *format.Counters
+
+	// The key whose versions are being looked at: the best row so far.
+	pending    bool
+	pendSeg    uint16
+	pendKey    Keys // one key
+	pendRow    int64
+	pendDelete bool
+}
+
+// Options say how to merge and what to return.
+type Options struct {
+	Codec   *KeyCodec
+	KeyCols []int
+	// SequenceCols are user sequence fields, compared before the sequence number;
+	// NULL is smallest in either direction.
+	SequenceCols       []int
+	SequenceTypes      []types.Type
+	SequenceDescending bool
+	// SnapshotOrdering compares files by MaxSequence before sequence numbers.
+	SnapshotOrdering bool
+	// KeepFirst makes the first version of a key win (first-row) instead of the
+	// last (deduplicate).
+	KeepFirst bool
+	// IgnoreDelete leaves retractions out, as if they had not been written.
+	IgnoreDelete bool
+	// KeepDeletes returns keys whose winner is a retraction, too.
+	KeepDeletes bool
+	// From and To bound the keys: From inclusive, To exclusive; nil = open.
+	From, To *Bound
+	// Columns are returned, of types Types.
+	Columns []int
+	Types   []types.Type
+	// FilterPos are positions in Columns that Filter needs; it returns the rows
+	// that stay, nil = all. Filter may be nil.
+	FilterPos []int
+	Filter    func(ctx context.Context, cols []arrow.Array, n int) ([]uint16, error)
+	Counters  *format.Counters
+}
+
+// roundRows is how many keys one round settles.
+const roundRows = 8192
+
+// NewReader merges sections: each is a list of sorted runs of files.
+func NewReader(sections [][][]Input, o Options) *Reader {
+	m := &Reader{o: o, form: o.Codec.Form(), sections: sections, stats: o.Counters}
+	if m.stats == nil {
+		m.stats = &format.Counters{}
+	}
+	return m
+}
+
+// Next returns the next rows, in key order within a section; n is 0 at the end.
+func (m *Reader) Next(ctx context.Context) (cols []arrow.Array, n int, err error) {
+	for {
+		if !m.open {
+			if len(m.sections) == 0 {
+				return nil, 0, nil
+			}
+			if err := m.start(ctx, m.sections[0]); err != nil {
+				return nil, 0, err
+			}
+			m.sections = m.sections[1:]
+		}
+		if err := m.round(ctx); err != nil {
+			return nil, 0, err
+		}
+		ended := len(m.src) == 0 && m.tree.winner().done
+		if len(m.src) > 0 {
+			if cols, n, err = m.payload(ctx); err != nil || n > 0 {
+				return cols, n, err
+			}
+		}
+		if ended {
+			m.closeRuns()
+		}
+	}
+}
+
+// Close releases the files' readers.
+func (m *Reader) Close() error {
+	m.closeRuns()
+	m.sections = nil
+	return nil
+}
+
+func (m *Reader) closeRuns() {
+	for _, r := range m.runs {
+		r.close()
+	}
+	m.runs, m.open = nil, false
+}
+
+// start opens the runs of a section.
+func (m *Reader) start(ctx context.Context, section [][]Input) error {
+	m.runs, m.open, m.pending = nil, true, false
+	m.bySequence = m.o.SnapshotOrdering || !m.ranked(section)
+	for _, inputs := range section {
+		r := &run{m: m, inputs: inputs, lanes: make([]lane, 2), keepb: make([]uint16, 0, windowRows)}
+		if !m.bySequence {
+			for _, in := range inputs {
+				r.rank = max(r.rank, in.MaxSequence)
+			}
+		}
+		m.runs = append(m.runs, r)
+	}
+	for _, r := range m.runs {
+		if err := r.load(ctx); err != nil {
+			return err
+		}
+	}
+	m.tree.init(m, m.runs)
+	return nil
+}
+
+// ranked reports whether the runs' sequence numbers do not overlap: then the
+// run, not the row, decides which version is newer.
+func (m *Reader) ranked(section [][]Input) bool {
+	type span struct{ lo, hi int64 }
+	var spans []span
+	for _, inputs := range section {
+		if len(inputs) == 0 {
+			continue
+		}
+		s := span{inputs[0].MinSequence, inputs[0].MaxSequence}
+		for _, in := range inputs {
+			s.lo, s.hi = min(s.lo, in.MinSequence), max(s.hi, in.MaxSequence)
+		}
+		if s.lo < 0 || s.lo > s.hi {
+			return false
+		}
+		spans = append(spans, s)
+	}
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.lo < b.lo {
+			return -1
+		}
+		return 1
+	})
+	for i := 1; i < len(spans); i++ {
+		if spans[i].lo <= spans[i-1].hi {
+			return false
+		}
+	}
+	return true
+}
+
+// round settles up to about roundRows keys into m.src and m.row.
+func (m *Reader) round(ctx context.Context) error {
+	m.segs, m.src, m.row = m.segs[:0], m.src[:0], m.row[:0]
+	for _, r := range m.runs {
+		r.active = false
+	}
+	for len(m.src) < roundRows || m.pending {
+		w := m.tree.winner()
+		if w.done {
+			m.flush()
+			return nil
+		}
+		next := m.tree.runnerUp()
+		same := m.pending && m.isPending(w)
+		if m.pending && !same {
+			m.flush()
+			if len(m.src) >= roundRows {
+				return nil
+			}
+		}
+		if next == nil || keyLess(m.form, w, next) {
+			m.stretch(w, next, same)
+		} else {
+			m.version(w, same)
+		}
+		if w.p >= w.n {
+			if err := w.load(ctx); err != nil {
+				return err
+			}
+		}
+		m.tree.replay()
+	}
+	return nil
+}
+
+// version looks at one row whose key other runs hold, too.
+func (m *Reader) version(w *run, same bool) {
+	if !(m.o.IgnoreDelete && w.retract(w.p)) && !(same && m.o.KeepFirst) {
+		m.setPending(w)
+	}
+	w.p++
+}
+
+// stretch takes the rows of w whose keys are below next's: their winners are
+// final, save that the first may be one more version of the pending key.
+func (m *Reader) stretch(w, next *run, same bool) {
+	q := m.stretchEnd(w, next)
+	from := w.p
+	if same {
+		if m.o.KeepFirst || m.o.IgnoreDelete && w.retract(from) {
+			// The pending row stands.
+			w.p++
+			from++
+			if from == q {
+				return
+			}
+			m.flush()
+		} else {
+			m.pending = false
+		}
+	}
+	seg := w.segment()
+	id := w.seg
+	if w.kinds == nil || m.o.KeepDeletes && !m.o.IgnoreDelete {
+		at := len(seg.keep)
+		n := q - from
+		m.src = slices.Grow(m.src, n)
+		m.row = slices.Grow(m.row, n)
+		seg.keep = slices.Grow(seg.keep, n)
+		if w.rows == nil {
+			first := uint32(w.start + int64(from) - seg.from)
+			for i := range n {
+				seg.keep = append(seg.keep, first+uint32(i))
+				m.src = append(m.src, id)
+				m.row = append(m.row, uint32(at+i))
+			}
+		} else {
+			for i := range n {
+				seg.keep = append(seg.keep, uint32(w.physical(from+i)-seg.from))
+				m.src = append(m.src, id)
+				m.row = append(m.row, uint32(at+i))
+			}
+		}
+	} else {
+		for i := from; i < q; i++ {
+			if w.kinds[i]&1 == 0 {
+				m.src = append(m.src, id)
+				m.row = append(m.row, uint32(len(seg.keep)))
+				seg.keep = append(seg.keep, uint32(w.physical(i)-seg.from))
+			}
+		}
+	}
+	w.p = q
+}
+
+// stretchEnd returns the first row of w's window whose key is not below next's.
+// It gallops: keys of two runs often alternate, and often do not.
+func (m *Reader) stretchEnd(w, next *run) int {
+	end := min(w.n, w.p+max(1, roundRows-len(m.src)))
+	if next == nil {
+		return end
+	}
+	b := Bound{hi: next.keys.Hi[next.p]}
+	switch m.form {
+	case TwoWords:
+		b.lo = next.keys.Lo[next.p]
+	case WordAndBytes:
+		b.data = next.keys.At(next.p)
+	}
+	lo, step := w.p, 1
+	for lo+step < end && m.o.Codec.before(&w.keys, lo+step, &b) {
+		lo += step
+		step *= 2
+	}
+	return m.o.Codec.lowerBound(&w.keys, lo+1, min(lo+step, end), &b)
+}
+
+// isPending reports whether the row under w's cursor has the pending key.
+func (m *Reader) isPending(w *run) bool {
+	if w.keys.Hi[w.p] != m.pendKey.Hi[0] {
+		return false
+	}
+	switch m.form {
+	case TwoWords:
+		return w.keys.Lo[w.p] == m.pendKey.Lo[0]
+	case WordAndBytes:
+		return bytes.Equal(w.keys.At(w.p), m.pendKey.Data)
+	}
+	return true
+}
+
+// setPending makes the row under w's cursor the best version of its key. Its
+// place is noted now: w's window may be gone when the key is settled.
+func (m *Reader) setPending(w *run) {
+	w.segment()
+	m.pending, m.pendSeg, m.pendRow, m.pendDelete = true, w.seg, w.physical(w.p), w.retract(w.p)
+	m.pendKey.Hi = append(m.pendKey.Hi[:0], w.keys.Hi[w.p])
+	switch m.form {
+	case TwoWords:
+		m.pendKey.Lo = append(m.pendKey.Lo[:0], w.keys.Lo[w.p])
+	case WordAndBytes:
+		m.pendKey.Data = append(m.pendKey.Data[:0], w.keys.At(w.p)...)
+	}
+}
+
+// flush settles the pending key.
+func (m *Reader) flush() {
+	if !m.pending {
+		return
+	}
+	m.pending = false
+	if m.pendDelete && !m.o.KeepDeletes {
+		return
+	}
+	seg := &m.segs[m.pendSeg]
+	m.src = append(m.src, m.pendSeg)
+	m.row = append(m.row, uint32(len(seg.keep)))
+	seg.keep = append(seg.keep, uint32(m.pendRow-seg.from))
+}

@@ -1,0 +1,314 @@
+package mergetree
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/index/dv"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+)
+
+// Input is one file of a sorted run.
+type Input struct {
+	// Ranges are the rows to read, ascending; others hold no wanted key.
+	Ranges []format.RowRange
+	// Open opens a reader of columns over one range. Columns are numbered by the
+	// caller; Sequence and Kind stand for the system columns.
+	Open func(ctx context.Context, r format.RowRange, cols []int) (format.ColumnReader, error)
+	// DV are deleted rows, which do not take part.
+	DV *dv.Vector
+	// Deletes says that rows of kind -U or -D may occur.
+	Deletes bool
+	// MinSequence and MaxSequence bound the sequence numbers of the rows.
+	MinSequence, MaxSequence int64
+}
+
+// Column numbers of the system columns.
+const (
+	Sequence = -4
+	Kind     = -3
+)
+
+// windowRows is how many keys of a run are decoded at once.
+const windowRows = 8192
+
+// run is the cursor over one sorted run. Keys are decoded window by window; the
+// rows that win are noted per segment, a stretch of one file that the current
+// round consumed, and their other columns are read when the round is over.
+type run struct {
+	m      *Reader
+	inputs []Input
+	in     int // current input
+	rg     int // next range of it
+	rank   int64
+
+	cols   format.ColumnReader // key, sequence fields, sequence, kind
+	pos    int64               // next row to decode
+	end    int64               // of the current range
+	start  int64               // first row of the current window
+	rows   []uint16            // physical rows of the window, nil = all
+	keepb  []uint16
+	keys   Keys
+	user   Keys // user sequence fields, WordAndBytes
+	seq    []int64
+	kinds  []int16 // nil = no deletes in this file
+	p, n   int     // cursor and end in the window
+	done   bool
+	last   bool // the window reached the end of the key range
+	order  int64
+	active bool // the current range has a segment in this round
+	seg    uint16
+	lanes  []lane // readers of the other columns, by phase
+}
+
+// lane reads one phase's columns along a run: always forwards, range by range.
+type lane struct {
+	cols   format.ColumnReader
+	in, rg int
+	pos    int64
+}
+
+// next loads windows until there is a row; done is set at the end.
+func (r *run) load(ctx context.Context) error {
+	for {
+		if r.last {
+			r.finish()
+			return nil
+		}
+		for r.pos >= r.end {
+			if ok, err := r.nextRange(ctx); err != nil || !ok {
+				return err
+			}
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		n := int(min(windowRows, r.end-r.pos))
+		r.rows, _ = r.inputs[r.in].DV.Keep(r.pos, n, r.keepb)
+		if r.rows != nil {
+			r.keepb = r.rows
+		}
+		arrs, err := r.cols.Read(ctx, n, r.rows)
+		if err != nil {
+			return err
+		}
+		r.start, r.pos = r.pos, r.pos+int64(n)
+		r.m.stats.Rows += int64(n)
+		r.p, r.n = 0, n
+		if r.rows != nil {
+			r.n = len(r.rows)
+		}
+		r.fill(arrs)
+		if b := r.m.o.From; b != nil {
+			r.p = r.m.o.Codec.lowerBound(&r.keys, 0, r.n, b)
+		}
+		if b := r.m.o.To; b != nil {
+			if q := r.m.o.Codec.lowerBound(&r.keys, r.p, r.n, b); q < r.n {
+				r.n, r.last = q, true
+			}
+		}
+		if r.p < r.n {
+			return nil
+		}
+	}
+}
+
+// fill decodes the arrays of a window: keys, user sequence, sequence, kind.
+func (r *run) fill(arrs []arrow.Array) {
+	o := &r.m.o
+	k := len(o.KeyCols)
+	o.Codec.Fill(&r.keys, arrs[:k], r.n)
+	arrs = arrs[k:]
+	if u := len(o.SequenceCols); u > 0 {
+		fillUser(&r.user, o.SequenceTypes, arrs[:u], r.n, o.SequenceDescending)
+		arrs = arrs[u:]
+	}
+	if r.m.bySequence {
+		r.seq = vec.ViewOf[int64](arrs[0]).V
+		arrs = arrs[1:]
+	}
+	r.kinds = nil
+	if r.inputs[r.in].Deletes {
+		r.kinds = vec.ViewOf[int16](arrs[0]).V
+	}
+	r.order = r.rank
+	if o.SnapshotOrdering {
+		r.order = r.inputs[r.in].MaxSequence
+	}
+}
+
+// fillUser makes the ordering bytes of user sequence fields: per field 0 for
+// NULL, which always loses, else 1 and the byte form, inverted when descending.
+func fillUser(k *Keys, ts []types.Type, cols []arrow.Array, n int, desc bool) {
+	k.Off = grow(k.Off, n+1)
+	k.Off[0] = 0
+	data := k.Data[:0]
+	for i := range n {
+		for c, t := range ts {
+			d := vec.DatumAt(cols[c], t, i)
+			if d == nil {
+				data = append(data, 0)
+				continue
+			}
+			data = append(data, 1)
+			at := len(data)
+			data = appendDatum(data, t, d, false)
+			if desc {
+				for j := at; j < len(data); j++ {
+					data[j] = ^data[j]
+				}
+			}
+		}
+		k.Off[i+1] = int32(len(data))
+	}
+	k.Data = data
+}
+
+func (r *run) nextRange(ctx context.Context) (bool, error) {
+	r.closeCols()
+	r.active = false
+	for r.in < len(r.inputs) && r.rg >= len(r.inputs[r.in].Ranges) {
+		r.in, r.rg = r.in+1, 0
+	}
+	if r.in >= len(r.inputs) {
+		r.finish()
+		return false, nil
+	}
+	x := &r.inputs[r.in]
+	rg := x.Ranges[r.rg]
+	r.rg++
+	cols := append(append([]int(nil), r.m.o.KeyCols...), r.m.o.SequenceCols...)
+	if r.m.bySequence {
+		cols = append(cols, Sequence)
+	}
+	if x.Deletes {
+		cols = append(cols, Kind)
+	}
+	var err error
+	if r.cols, err = x.Open(ctx, rg, cols); err != nil {
+		return false, err
+	}
+	r.pos, r.end = rg.From, rg.To
+	return true, nil
+}
+
+func (r *run) finish() {
+	r.done = true
+	r.closeCols()
+}
+
+func (r *run) closeCols() {
+	if r.cols != nil {
+		_ = r.cols.Close()
+		r.cols = nil
+	}
+}
+
+func (r *run) close() {
+	r.closeCols()
+	for i := range r.lanes {
+		if c := r.lanes[i].cols; c != nil {
+			_ = c.Close()
+			r.lanes[i].cols = nil
+		}
+	}
+	r.done = true
+}
+
+// retract reports whether row i is a -U or -D.
+func (r *run) retract(i int) bool { return r.kinds != nil && r.kinds[i]&1 != 0 }
+
+// physical returns the row number in the file of row i of the window.
+func (r *run) physical(i int) int64 {
+	if r.rows != nil {
+		return r.start + int64(r.rows[i])
+	}
+	return r.start + int64(i)
+}
+
+// segment returns the segment that takes the winners of the current range,
+// beginning one if this round has none yet.
+func (r *run) segment() *segment {
+	if !r.active {
+		r.active = true
+		r.seg = uint16(len(r.m.segs))
+		r.m.segs = append(r.m.segs, segment{run: r, in: r.in, rg: r.rg - 1, from: r.physical(r.p)})
+	}
+	return &r.m.segs[r.seg]
+}
+
+// segment is what one round consumed of one range of one file.
+type segment struct {
+	run    *run
+	in, rg int
+	from   int64    // row that keep counts from
+	keep   []uint32 // winners
+}
+
+// keyLess reports whether the key under a's cursor is smaller than b's.
+func keyLess(form Form, a, b *run) bool {
+	x, y := a.keys.Hi[a.p], b.keys.Hi[b.p]
+	if x != y || form == OneWord {
+		return x < y
+	}
+	if form == TwoWords {
+		return a.keys.Lo[a.p] < b.keys.Lo[b.p]
+	}
+	return bytes.Compare(a.keys.At(a.p), b.keys.At(b.p)) < 0
+}
+
+// compare orders the rows under two cursors: key, user sequence, sequence,
+// retract before add.
+func (m *Reader) compare(a, b *run) int {
+	x, y := a.keys.Hi[a.p], b.keys.Hi[b.p]
+	if x != y {
+		if x < y {
+			return -1
+		}
+		return 1
+	}
+	switch m.form {
+	case TwoWords:
+		if x, y := a.keys.Lo[a.p], b.keys.Lo[b.p]; x != y {
+			if x < y {
+				return -1
+			}
+			return 1
+		}
+	case WordAndBytes:
+		if c := bytes.Compare(a.keys.At(a.p), b.keys.At(b.p)); c != 0 {
+			return c
+		}
+	}
+	if len(m.o.SequenceCols) > 0 {
+		if c := bytes.Compare(a.user.At(a.p), b.user.At(b.p)); c != 0 {
+			return c
+		}
+	}
+	if a.order != b.order {
+		if a.order < b.order {
+			return -1
+		}
+		return 1
+	}
+	if m.bySequence {
+		if x, y := a.seq[a.p], b.seq[b.p]; x != y {
+			if x < y {
+				return -1
+			}
+			return 1
+		}
+	}
+	ra, rb := a.retract(a.p), b.retract(b.p)
+	switch {
+	case ra == rb:
+		return 0
+	case ra:
+		return -1
+	}
+	return 1
+}

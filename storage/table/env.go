@@ -1,0 +1,233 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+	"sync"
+
+	"github.com/paimon-sql/paimon-sql/index/dv"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/manifest"
+)
+
+// EnvOptions are the budgets of the caches that the tables of a warehouse share.
+// Zero values mean the defaults in parentheses.
+type EnvOptions struct {
+	ManifestCacheBytes int64 // decoded manifests (256 MB)
+	VectorCacheBytes   int64 // decoded deletion vectors (64 MB)
+	OpenFiles          int   // data files kept open with their footers (256)
+	Events             Events
+}
+
+// Events are told what storage does, for logs and metrics; nil funcs are skipped.
+type Events struct {
+	PlanDone func(dir string, r *PlanReport)
+}
+
+// Env is what the tables of one warehouse share: files, formats and caches. Safe
+// for concurrent use.
+type Env struct {
+	IO        fileio.FileIO
+	Manifests *manifest.Cache
+	events    Events
+	formats   map[string]format.Format
+	readers   *readerCache
+	vectors   *fileio.LRU[vectorKey, *dv.Vector]
+	samples   *fileio.LRU[sampleKey, []byte] // keys at row numbers, for cutting sections
+}
+
+type vectorKey struct {
+	path   string
+	offset int32
+}
+
+// NewEnv makes the environment of a warehouse.
+func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
+	def := func(v, d int64) int64 {
+		if v == 0 {
+			return d
+		}
+		return v
+	}
+	e := &Env{
+		IO:        io,
+		Manifests: manifest.NewCache(def(o.ManifestCacheBytes, 256<<20)),
+		events:    o.Events,
+		formats:   map[string]format.Format{},
+		readers:   newReaderCache(int(def(int64(o.OpenFiles), 256))),
+		samples:   fileio.NewLRU[sampleKey, []byte](8<<20, nil),
+		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
+	}
+	for _, f := range formats {
+		e.formats[f.Name()] = f
+	}
+	return e
+}
+
+// Close closes every open data file that nobody reads.
+func (e *Env) Close() { e.readers.close() }
+
+// compressions are the extensions that may stand behind or before the format's.
+var compressions = map[string]bool{"gz": true, "bz2": true, "deflate": true, "snappy": true, "lz4": true, "zst": true, "zstd": true, "none": true}
+
+// FormatOf returns the name of a data file's format: its last extension that is
+// not one of a compression.
+func FormatOf(file string) string {
+	parts := strings.Split(path.Base(file), ".")
+	for i := len(parts) - 1; i > 0; i-- {
+		if p := strings.ToLower(parts[i]); !compressions[p] {
+			return strings.TrimPrefix(p, "cc-")
+		}
+	}
+	return ""
+}
+
+// formatOf returns the Format of a data file, or an *fileio.UnsupportedError.
+func (e *Env) formatOf(file string) (format.Format, error) {
+	name := FormatOf(file)
+	if f, ok := e.formats[name]; ok {
+		return f, nil
+	}
+	switch name {
+	case "orc", "avro", "csv", "json":
+		name = strings.ToUpper(name)
+	case "blob":
+		return nil, &fileio.UnsupportedError{Feature: "blob files"}
+	}
+	return nil, &fileio.UnsupportedError{Feature: "data files in format " + name}
+}
+
+// vector returns the deletion vector that ref names, decoded.
+func (e *Env) vector(ctx context.Context, ref *manifest.DeletionVectorRef) (*dv.Vector, error) {
+	k := vectorKey{ref.Path, ref.Offset}
+	if v, ok := e.vectors.Get(k); ok {
+		return v, nil
+	}
+	raw, err := e.IO.ReadFile(ctx, ref.Path)
+	if errors.Is(err, fileio.ErrNotExist) {
+		return nil, &fileio.MissingError{Path: ref.Path, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, err := dv.Read(raw, int64(ref.Offset), int64(ref.Length))
+	if err != nil {
+		return nil, &fileio.CorruptionError{Path: ref.Path, Offset: int64(ref.Offset), Reason: "deletion vector", Err: err}
+	}
+	if ref.Cardinality >= 0 && ref.Cardinality != v.Cardinality() {
+		return nil, &fileio.CorruptionError{Path: ref.Path, Offset: int64(ref.Offset), Reason: "deletion vector has another cardinality than the index manifest says"}
+	}
+	e.vectors.Put(k, v, int64(ref.Length)*4+256)
+	return v, nil
+}
+
+// readerCache keeps data files open, with footer, page index and dictionaries
+// decoded. A reader may be used by many at once; it is closed when it has left
+// the cache and its last user is done.
+type readerCache struct {
+	mu   sync.Mutex // guards all below
+	max  int
+	open map[string]*cachedReader
+	head cachedReader // ring of all readers, newest first
+}
+
+type cachedReader struct {
+	format.Reader
+	key        string
+	refs       int
+	gone       bool // not in the cache any more
+	next, prev *cachedReader
+}
+
+func newReaderCache(limit int) *readerCache {
+	c := &readerCache{max: limit, open: map[string]*cachedReader{}}
+	c.head.next, c.head.prev = &c.head, &c.head
+	return c
+}
+
+func (c *readerCache) unlink(r *cachedReader) { r.prev.next, r.next.prev = r.next, r.prev }
+
+func (c *readerCache) front(r *cachedReader) {
+	r.next, r.prev = c.head.next, &c.head
+	r.next.prev, c.head.next = r, r
+}
+
+// get returns a reader and takes a reference, opening the file by open if need
+// be. Two callers may open one file at the same time; one result is dropped.
+func (c *readerCache) get(key string, open func() (format.Reader, error)) (*cachedReader, error) {
+	c.mu.Lock()
+	if r, ok := c.open[key]; ok {
+		r.refs++
+		c.unlink(r)
+		c.front(r)
+		c.mu.Unlock()
+		return r, nil
+	}
+	c.mu.Unlock()
+	rd, err := open()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	if r, ok := c.open[key]; ok {
+		r.refs++
+		c.mu.Unlock()
+		_ = rd.Close()
+		return r, nil
+	}
+	r := &cachedReader{Reader: rd, key: key, refs: 1}
+	c.open[key] = r
+	c.front(r)
+	var idle []*cachedReader
+	for len(c.open) > c.max {
+		old := c.head.prev
+		c.unlink(old)
+		delete(c.open, old.key)
+		if old.gone = true; old.refs == 0 {
+			idle = append(idle, old)
+		}
+	}
+	c.mu.Unlock()
+	for _, r := range idle {
+		_ = r.Close()
+	}
+	return r, nil
+}
+
+// put gives a reference back.
+func (c *readerCache) put(r *cachedReader) {
+	c.mu.Lock()
+	r.refs--
+	last := r.gone && r.refs == 0
+	c.mu.Unlock()
+	if last {
+		_ = r.Close()
+	}
+}
+
+func (c *readerCache) close() {
+	c.mu.Lock()
+	var idle []*cachedReader
+	for k, r := range c.open {
+		delete(c.open, k)
+		c.unlink(r)
+		if r.gone = true; r.refs == 0 {
+			idle = append(idle, r)
+		}
+	}
+	c.mu.Unlock()
+	for _, r := range idle {
+		_ = r.Close()
+	}
+}
+
+// Names and types of the physical columns that stand before a primary-key
+// table's own in its data files.
+var (
+	sequenceField = types.Field{ID: 2147483646, Name: "_SEQUENCE_NUMBER", Type: types.Of(types.Int8).WithNotNull(true)}
+	kindField     = types.Field{ID: 2147483645, Name: "_VALUE_KIND", Type: types.Of(types.TinyInt).WithNotNull(true)}
+)

@@ -1,0 +1,316 @@
+package table
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/binrow"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+)
+
+// Planning goes
+//
+//	snapshot -> manifest lists -> manifests, in parallel -> entries laid over each
+//	other -> files of the wanted partitions and buckets -> per bucket:
+//	  append table: files that statistics do not rule out, raw
+//	  key table: files by key statistics -> sections that do not overlap ->
+//	    raw where nothing has to be merged, else merge splits
+//
+// The rule that decides correctness: a filter on value columns prunes a single
+// file only where nothing merges. Where files overlap, the newer version of a row
+// may fail the filter while an older one passes; there the filter may only drop
+// the section whole, when none of its files can match.
+
+// planner is the work of one Plan.
+type planner struct {
+	*state
+	ctx    context.Context
+	t      *FileStore
+	scan   Scan
+	filter predicate.Node // simplified
+	report *PlanReport
+
+	partCols  []int
+	partTypes []types.Type
+	keyCols   []int // trimmed primary key, in declared order
+	codec     *mergetree.KeyCodec
+	buckets   *bucketFilter
+
+	parts       map[string]*partition
+	lastPart    *partition
+	reading     string // manifest whose entries are looked at, for errors
+	fileSchemas map[int64]*fileSchema
+
+	read   *readPlan
+	splits []Split
+	proven int64 // rows proven live, for Limit
+}
+
+func (t *FileStore) newPlanner(ctx context.Context, s Scan) (*planner, error) {
+	st, err := t.state(ctx, s.At, s.Options)
+	if err != nil {
+		return nil, err
+	}
+	p := &planner{
+		state: st, ctx: ctx, t: t, scan: s, filter: predicate.Simplify(s.Filter),
+		report: &PlanReport{}, parts: map[string]*partition{}, fileSchemas: map[int64]*fileSchema{},
+	}
+	if st.snap != nil {
+		p.report.SnapshotID = st.snap.ID
+	}
+	if err := st.refuse(); err != nil {
+		return nil, err
+	}
+	if p.partCols, err = columnsOf(st.schema, st.schema.PartitionKeys); err != nil {
+		return nil, err
+	}
+	for _, c := range p.partCols {
+		p.partTypes = append(p.partTypes, st.schema.Fields[c].Type)
+	}
+	if st.primaryKey() {
+		if p.keyCols, err = columnsOf(st.schema, st.schema.TrimmedKey()); err != nil {
+			return nil, err
+		}
+		var ts []types.Type
+		for _, c := range p.keyCols {
+			ts = append(ts, st.schema.Fields[c].Type)
+		}
+		p.codec = mergetree.NewKeyCodec(ts)
+	}
+	p.buckets = p.newBucketFilter()
+	p.read, err = newReadPlan(p)
+	return p, err
+}
+
+// Plan splits a scan into pieces that can be read independently.
+func (t *FileStore) Plan(ctx context.Context, s Scan) (*Plan, error) {
+	p, err := t.newPlanner(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	files, err := p.liveEntries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	dvs, err := p.vectors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, g := range group(files) {
+		if err := p.planBucket(ctx, g, dvs); err != nil {
+			return nil, err
+		}
+		if p.enough() {
+			break
+		}
+	}
+	if t.env.events.PlanDone != nil {
+		t.env.events.PlanDone(t.dir, p.report)
+	}
+	return &Plan{Splits: p.splits, Report: p.report, Schema: p.schema}, nil
+}
+
+// enough reports whether the splits so far hold as many proven rows as are
+// wanted. Rows are only proven when there is no filter.
+func (p *planner) enough() bool {
+	return p.scan.Limit > 0 && p.filter == nil && p.scan.Late == nil && p.proven >= p.scan.Limit
+}
+
+// group sorts files by bucket, keeping the order in which buckets and files
+// appear.
+func group(files []live) [][]live {
+	at := map[bucketKey]int{}
+	var out [][]live
+	for _, f := range files {
+		k := bucketKey{f.part, f.Bucket}
+		i, ok := at[k]
+		if !ok {
+			i = len(out)
+			at[k] = i
+			out = append(out, nil)
+		}
+		out[i] = append(out[i], f)
+	}
+	return out
+}
+
+func (p *planner) planBucket(ctx context.Context, files []live, dvs map[string]*manifest.DeletionVectorRef) error {
+	file := func(l live) File {
+		f := File{Meta: l.File, DV: dvs[l.File.Name]}
+		if f.DV != nil {
+			p.report.DeletionVectors++
+		}
+		return f
+	}
+	if !p.primaryKey() {
+		var raw []File
+		for _, l := range files {
+			ok, err := p.mayMatch(l, true)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				p.skip("stats", 1)
+				continue
+			}
+			raw = append(raw, file(l))
+		}
+		slices.SortStableFunc(raw, func(a, b File) int { return cmp.Compare(a.Meta.MinSequence, b.Meta.MinSequence) })
+		return p.addRaw(ctx, files[0], raw)
+	}
+	return p.planKeyed(ctx, files, file)
+}
+
+// vectorMode reports whether compacted files of the table never hold a live key
+// twice: with deletion vectors and on first-row tables.
+func (p *planner) vectorMode() bool {
+	return p.options.Flag("deletion-vectors.enabled", false) || p.mergeEngine() == "first-row"
+}
+
+// skipLevel0 reports whether this scan leaves level 0 out as Java's batch reads
+// do.
+func (p *planner) skipLevel0() bool {
+	return p.scan.SkipLevel0 && p.vectorMode() && !p.options.Flag("deletion-vectors.merge-on-read", false)
+}
+
+func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) File) error {
+	vectorMode, skip0 := p.vectorMode(), p.skipLevel0()
+	var spans []mergetree.Span
+	kept := make([]live, 0, len(files))
+	for _, l := range files {
+		if l.File.Level == 0 && skip0 {
+			p.skip("level 0", 1)
+			continue
+		}
+		ok, err := p.mayMatch(l, false)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			p.skip("stats", 1)
+			continue
+		}
+		lo, err1 := p.fileKey(l.File.MinKey)
+		hi, err2 := p.fileKey(l.File.MaxKey)
+		if err := errors.Join(err1, err2); err != nil {
+			return &fileio.CorruptionError{Path: p.t.dir + "/manifest", Offset: -1, Reason: "key range of " + l.File.Name, Err: err}
+		}
+		spans = append(spans, mergetree.Span{Min: lo, Max: hi, Item: len(kept)})
+		kept = append(kept, l)
+	}
+	var raw []File
+	var merge []mergeSection
+	for _, s := range mergetree.IntervalPartition(spans) {
+		level0 := false
+		for _, r := range s.Runs {
+			for _, i := range r {
+				level0 = level0 || kept[i].File.Level == 0
+			}
+		}
+		if len(s.Runs) == 1 || vectorMode && !level0 {
+			for _, r := range s.Runs {
+				for _, i := range r {
+					ok, err := p.mayMatch(kept[i], true)
+					if err != nil {
+						return err
+					}
+					if !ok {
+						p.skip("stats", 1)
+						continue
+					}
+					p.countLevel0(kept[i], vectorMode)
+					raw = append(raw, file(kept[i]))
+				}
+			}
+			continue
+		}
+		m, err := p.section(s, kept, file, vectorMode)
+		if err != nil {
+			return err
+		}
+		if m != nil {
+			merge = append(merge, *m)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	if err := p.addRaw(ctx, kept[0], raw); err != nil {
+		return err
+	}
+	return p.addMerge(ctx, kept[0], merge)
+}
+
+func (p *planner) countLevel0(l live, vectorMode bool) {
+	if vectorMode && l.File.Level == 0 {
+		p.report.Level0Files++
+	}
+}
+
+// section makes a merge section, or nil when no file of it can match.
+func (p *planner) section(s mergetree.Section, kept []live, file func(live) File, vectorMode bool) (*mergeSection, error) {
+	n := int64(0)
+	match := p.filter == nil || p.mergeEngine() != "deduplicate"
+	for _, r := range s.Runs {
+		for _, i := range r {
+			n++
+			if !match {
+				ok, err := p.mayMatch(kept[i], true)
+				if err != nil {
+					return nil, err
+				}
+				match = ok
+			}
+		}
+	}
+	if !match {
+		p.skip("stats", n)
+		return nil, nil
+	}
+	m := &mergeSection{}
+	for _, r := range s.Runs {
+		var run []File
+		for _, i := range r {
+			p.countLevel0(kept[i], vectorMode)
+			f := file(kept[i])
+			run = append(run, f)
+			m.rows += f.Meta.Rows
+			m.bytes += f.Meta.Size
+		}
+		m.runs = append(m.runs, run)
+	}
+	return m, nil
+}
+
+// fileKey turns a key image of a file into the byte form of keys.
+func (p *planner) fileKey(image []byte) ([]byte, error) {
+	vals, err := binrow.Decode(image, p.codec.Types())
+	if err != nil {
+		return nil, err
+	}
+	return p.codec.Append(nil, vals), nil
+}
+
+// explain turns a missing file of an expired snapshot into the error that says
+// so: another process may expire what is being read.
+func (p *planner) explain(ctx context.Context, err error) error {
+	return p.t.explain(ctx, p.state, p.scan.At, err)
+}
+
+func (t *FileStore) explain(ctx context.Context, st *state, at snapshot.Ref, err error) error {
+	var missing *fileio.MissingError
+	if st.snap == nil || at.Kind == snapshot.Tag || !errors.As(err, &missing) {
+		return err
+	}
+	if _, gone := st.snapshots.Get(ctx, st.snap.ID); errors.Is(gone, snapshot.ErrNotFound) {
+		return errors.Join(gone, err)
+	}
+	return err
+}

@@ -1,0 +1,355 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+)
+
+// windowRows is how many rows of a file are looked at together: one decision per
+// window, and little enough to stay in the cache between filter and payload.
+const windowRows = 8192
+
+// Read opens the reader of a split that Plan made. A reader is for one goroutine;
+// readers of several splits may run at once.
+func (t *FileStore) Read(ctx context.Context, s Scan, p Split, o ReadOptions) (SplitReader, error) {
+	im, ok := p.Impl.(*piece)
+	if !ok || im.read.t != t {
+		return nil, fmt.Errorf("split was not planned by this table")
+	}
+	if o.BatchRows <= 0 {
+		o.BatchRows = 2048
+	}
+	if o.Counters == nil {
+		o.Counters = &format.Counters{}
+	}
+	if p.Raw {
+		return newRawReader(im, s, p, o), nil
+	}
+	return newMergeReader(im, s, p, o)
+}
+
+// out cuts finished rows into batches of the wanted size.
+type out struct {
+	fields types.Schema
+	size   int
+	cols   []arrow.Array
+	n, at  int
+}
+
+func (q *out) put(cols []arrow.Array, n int) { q.cols, q.n, q.at = cols, n, 0 }
+
+func (q *out) next() *vec.Batch {
+	if q.at >= q.n {
+		return nil
+	}
+	from, to := q.at, min(q.at+q.size, q.n)
+	q.at = to
+	b := &vec.Batch{Schema: q.fields, N: to - from, Cols: q.cols}
+	if from > 0 || to < q.n {
+		b.Cols = make([]arrow.Array, len(q.cols))
+		for i, a := range q.cols {
+			b.Cols[i] = vec.Slice(a, from, to)
+		}
+	}
+	return b
+}
+
+// rawReader reads files whose rows need no merge. Per window: the deletion vector
+// and the row kind give keep; the filter's columns are read and narrow it; the
+// other columns are read for what is left.
+type rawReader struct {
+	plan   *readPlan
+	dir    string
+	split  Split
+	late   LateFilter
+	filter RowFilter
+	c      *format.Counters
+
+	first  []int // scan columns that are read first: the filter's
+	rest   []int // the others
+	firstP []int // where first's columns are in the batch, -1 = not wanted
+	restP  []int
+	fschem types.Schema // of first, for the filter
+
+	file   int
+	cur    *openFile
+	kinds  bool // the current file may hold deleted rows
+	ranges []format.RowRange
+	pos    int64
+	end    int64
+	a, b   *fileColumns
+
+	bytes int64
+	keep  []uint16
+	buf   []uint16
+	out   out
+	err   error
+}
+
+func newRawReader(im *piece, s Scan, p Split, o ReadOptions) *rawReader {
+	r := &rawReader{
+		plan: im.read, dir: im.dir, split: p, late: s.Late, filter: o.Filter, c: o.Counters,
+		keep: make([]uint16, 0, windowRows), buf: make([]uint16, 0, windowRows),
+		out: out{fields: im.read.fields, size: o.BatchRows},
+	}
+	var fcols []int
+	if r.filter != nil {
+		fcols = r.filter.Columns()
+	}
+	for _, i := range fcols {
+		r.first = append(r.first, r.plan.columns[i])
+		r.firstP = append(r.firstP, i)
+		r.fschem = append(r.fschem, r.plan.fields[i])
+	}
+	for i, c := range r.plan.columns {
+		if !slices.Contains(fcols, i) {
+			r.rest = append(r.rest, c)
+			r.restP = append(r.restP, i)
+		}
+	}
+	return r
+}
+
+// Next returns the next batch, nil at the end.
+func (r *rawReader) Next(ctx context.Context) (*vec.Batch, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	for {
+		if b := r.out.next(); b != nil {
+			return b, nil
+		}
+		more, err := r.window(ctx)
+		if err != nil {
+			r.err = r.plan.t.explain(ctx, r.plan.st, r.plan.at, err)
+			return nil, r.err
+		}
+		if !more {
+			return nil, nil
+		}
+	}
+}
+
+// window reads up to windowRows rows into r.out; false at the end of the split.
+func (r *rawReader) window(ctx context.Context) (bool, error) {
+	for r.pos >= r.end {
+		if ok, err := r.nextRange(ctx); !ok || err != nil {
+			return false, err
+		}
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	n := int(min(windowRows, r.end-r.pos))
+	keep, _ := r.cur.dv.Keep(r.pos, n, r.keep)
+	r.pos += int64(n)
+	r.c.Rows += int64(n)
+	m := n
+	if keep != nil {
+		m = len(keep)
+	}
+	if m == 0 {
+		return true, r.skip(ctx, n)
+	}
+	var first []arrow.Array
+	if r.a != nil {
+		var err error
+		if first, err = r.a.Read(ctx, n, keep); err != nil {
+			return false, err
+		}
+	}
+	sel, err := r.sel(ctx, first, m)
+	if err != nil {
+		return false, err
+	}
+	if sel != nil && len(sel) == 0 {
+		return true, r.skipRest(ctx, n)
+	}
+	if sel != nil && len(sel) == m {
+		sel = nil
+	}
+	return true, r.emit(ctx, n, m, keep, first, sel)
+}
+
+// sel returns which of m rows stay, nil = all: not deleted by kind, and passing
+// the filter.
+func (r *rawReader) sel(ctx context.Context, first []arrow.Array, m int) ([]uint16, error) {
+	var sel []uint16
+	if r.kinds {
+		sel = liveKinds(first[len(first)-1], r.buf[:0])
+		first = first[:len(first)-1]
+	}
+	if r.filter == nil {
+		return sel, nil
+	}
+	passed, err := r.filter.Select(ctx, &vec.Batch{Schema: r.fschem, Cols: first, N: m})
+	if err != nil {
+		return nil, err
+	}
+	if passed == nil { // an empty selection, never "all"
+		passed = []uint16{}
+	}
+	if sel == nil {
+		return passed, nil
+	}
+	return intersect(sel, passed), nil
+}
+
+// intersect narrows a to what is in b too; both ascend. a is overwritten.
+func intersect(a, b []uint16) []uint16 {
+	out, j := a[:0], 0
+	for _, x := range a {
+		for j < len(b) && b[j] < x {
+			j++
+		}
+		if j < len(b) && b[j] == x {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// liveKinds appends the rows whose kind is +I or +U.
+func liveKinds(a arrow.Array, out []uint16) []uint16 {
+	v := vec.ViewOf[int16](a).V
+	for i, k := range v {
+		if k == 0 || k == 2 {
+			out = append(out, uint16(i))
+		}
+	}
+	return out
+}
+
+// emit reads the remaining columns for the rows that are left and queues them.
+func (r *rawReader) emit(ctx context.Context, n, m int, keep []uint16, first []arrow.Array, sel []uint16) error {
+	rows := m
+	if sel != nil {
+		rows = len(sel)
+		composed := sel
+		if keep != nil {
+			composed = make([]uint16, len(sel))
+			for i, s := range sel {
+				composed[i] = keep[s]
+			}
+		}
+		keep = composed
+	}
+	cols := make([]arrow.Array, len(r.plan.columns))
+	rest, err := r.b.Read(ctx, n, keep)
+	if err != nil {
+		return err
+	}
+	for i, p := range r.restP {
+		cols[p] = rest[i]
+	}
+	for i, p := range r.firstP {
+		cols[p] = vec.FilterSel(first[i], sel)
+	}
+	r.out.put(cols, rows)
+	return nil
+}
+
+var noRows = []uint16{}
+
+// skip passes over n rows of both readers.
+func (r *rawReader) skip(ctx context.Context, n int) error {
+	r.c.RowsSkipped += int64(n)
+	if r.a != nil {
+		if _, err := r.a.Read(ctx, n, noRows); err != nil {
+			return err
+		}
+	}
+	return r.skipRest(ctx, n)
+}
+
+func (r *rawReader) skipRest(ctx context.Context, n int) error {
+	_, err := r.b.Read(ctx, n, noRows)
+	return err
+}
+
+// nextRange opens the readers of the next row range, opening files as needed.
+func (r *rawReader) nextRange(ctx context.Context) (bool, error) {
+	r.closeColumns()
+	for len(r.ranges) == 0 {
+		r.closeFile()
+		if r.file >= len(r.split.Files) {
+			return false, nil
+		}
+		if err := r.openFile(ctx, &r.split.Files[r.file]); err != nil {
+			return false, err
+		}
+		r.file++
+	}
+	rg := r.ranges[0]
+	r.ranges = r.ranges[1:]
+	first := r.first
+	if r.kinds {
+		first = append(slices.Clone(first), PseudoKind)
+	}
+	var err error
+	if len(first) > 0 {
+		if r.a, err = r.cur.columns(ctx, rg, first); err != nil {
+			return false, err
+		}
+	}
+	if r.b, err = r.cur.columns(ctx, rg, r.rest); err != nil {
+		return false, err
+	}
+	r.pos, r.end = rg.From, rg.To
+	return true, nil
+}
+
+func (r *rawReader) openFile(ctx context.Context, f *File) error {
+	o, err := r.plan.open(ctx, nil, r.dir, f)
+	if err != nil {
+		return err
+	}
+	r.cur, r.bytes = o, o.Bytes()
+	r.kinds = r.plan.keyed && f.Meta.DeleteRows != 0 && !r.plan.kinds
+	n := r.plan.filter
+	if r.late != nil {
+		if l := predicate.Simplify(r.late.Poll()); l != nil {
+			n = predicate.Conj(n, l)
+		}
+	}
+	whole := format.RowRange{From: 0, To: o.Rows()}
+	if r.split.Range != nil {
+		whole = *r.split.Range
+	}
+	r.ranges, err = o.ranges(ctx, whole, n, r.c)
+	return err
+}
+
+func (r *rawReader) closeColumns() {
+	if r.a != nil {
+		_ = r.a.Close()
+	}
+	if r.b != nil {
+		_ = r.b.Close()
+	}
+	r.a, r.b = nil, nil
+}
+
+func (r *rawReader) closeFile() {
+	if r.cur != nil {
+		r.c.BytesRead += max(0, r.cur.Bytes()-r.bytes)
+		r.plan.close(r.cur)
+		r.cur = nil
+	}
+}
+
+// Close releases the files.
+func (r *rawReader) Close() error {
+	r.closeColumns()
+	r.closeFile()
+	r.file, r.ranges, r.pos, r.end = len(r.split.Files), nil, 0, 0
+	return nil
+}

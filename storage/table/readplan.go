@@ -1,0 +1,315 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/index/dv"
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+)
+
+// readPlan is what the readers of one plan share. Immutable.
+type readPlan struct {
+	t        *FileStore
+	st       *state
+	at       snapshot.Ref
+	columns  []int // of the scan: table columns, or pseudo-columns below 0
+	fields   types.Schema
+	filter   predicate.Node // simplified, on the table's schema
+	keyPart  predicate.Node // the conjuncts of filter that speak of key and partition columns only
+	keyed    bool
+	keyCols  []int
+	codec    *mergetree.KeyCodec
+	seqCols  []int // user sequence fields
+	seqDesc  bool
+	snapshot bool // sequence.snapshot-ordering
+	// deleted rows are wanted too, with their kind
+	kinds bool
+}
+
+func newReadPlan(p *planner) (*readPlan, error) {
+	r := &readPlan{t: p.t, st: p.state, at: p.scan.At, filter: p.filter, keyed: p.primaryKey(), keyCols: p.keyCols, codec: p.codec}
+	r.columns = p.scan.Columns
+	if r.columns == nil {
+		r.columns = make([]int, len(p.schema.Fields))
+		for i := range r.columns {
+			r.columns[i] = i
+		}
+	}
+	for _, c := range r.columns {
+		f, err := fieldOf(p.schema, c)
+		if err != nil {
+			return nil, err
+		}
+		r.fields = append(r.fields, f)
+		r.kinds = r.kinds || c == PseudoKind
+	}
+	r.keyPart = predicate.Only(p.filter, func(c int) bool { return slices.Contains(p.keyCols, c) || p.partIndex(c) >= 0 })
+	if r.keyed {
+		var err error
+		if r.seqCols, err = columnsOf(p.schema, p.options.List("sequence.field")); err != nil {
+			return nil, err
+		}
+		r.seqDesc = p.options.Enum("sequence.field.sort-order", "ascending") == "descending"
+		r.snapshot = p.options.Flag("sequence.snapshot-ordering", false)
+	}
+	return r, nil
+}
+
+// fieldOf returns the field of a scan column.
+func fieldOf(s *schema.Table, c int) (types.Field, error) {
+	switch {
+	case c == PseudoFile:
+		return types.Field{ID: -1, Name: "_FILE", Type: types.Of(types.Text)}, nil
+	case c == PseudoPos:
+		return types.Field{ID: -1, Name: "_POS", Type: types.Of(types.Int8)}, nil
+	case c == PseudoKind:
+		return types.Field{ID: -1, Name: "_KIND", Type: types.Of(types.Int2)}, nil
+	case c == PseudoSequence:
+		return types.Field{ID: -1, Name: "_SEQ", Type: types.Of(types.Int8)}, nil
+	case c < 0 || c >= len(s.Fields):
+		return types.Field{}, fmt.Errorf("scan asks for column %d of %d", c, len(s.Fields))
+	}
+	return s.Fields[c], nil
+}
+
+// tableCols returns the table columns that reading touches.
+func (r *readPlan) tableCols() []int {
+	var out []int
+	for _, c := range slices.Concat(r.columns, r.keyCols, r.seqCols) {
+		if c >= 0 && !slices.Contains(out, c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// openFile is a data file being read.
+type openFile struct {
+	*cachedReader
+	plan   *readPlan
+	meta   File
+	evo    *schema.Evolution
+	offset int    // of the table's columns among the physical ones
+	name   string // relative to the table
+	dv     *dv.Vector
+}
+
+// open opens a data file with its schema and deletion vector.
+func (r *readPlan) open(ctx context.Context, _ *partition, dir string, f *File) (*openFile, error) {
+	m := f.Meta
+	path := dir + "/" + m.Name
+	if m.ExternalPath != "" {
+		path = m.ExternalPath
+	}
+	fs := r.st.schema
+	if m.SchemaID != fs.ID {
+		var err error
+		if fs, err = r.t.schemaOf(ctx, r.st.branch, m.SchemaID); err != nil {
+			return nil, err
+		}
+	}
+	o := &openFile{plan: r, meta: *f, evo: r.t.evolutions.Get(fs, r.st.schema), name: strings.TrimPrefix(path, r.t.dir+"/")}
+	phys := fs.Fields
+	if r.keyed {
+		phys = append(types.Schema{sequenceField, kindField}, phys...)
+		o.offset = 2
+	}
+	ft, err := r.t.env.formatOf(m.Name)
+	if err != nil {
+		return nil, err
+	}
+	o.cachedReader, err = r.t.env.readers.get(fmt.Sprintf("%s\x00%d", path, m.SchemaID), func() (format.Reader, error) {
+		file, err := r.t.env.IO.Open(ctx, path)
+		if errors.Is(err, fileio.ErrNotExist) {
+			return nil, &fileio.MissingError{Path: path, Err: err}
+		}
+		if err != nil {
+			return nil, err
+		}
+		rd, err := ft.Open(ctx, file, phys)
+		if err != nil {
+			_ = file.Close()
+			return nil, err
+		}
+		if rd.Rows() != m.Rows {
+			_ = rd.Close()
+			return nil, &fileio.CorruptionError{Path: path, Offset: -1, Reason: fmt.Sprintf("file holds %d rows, its manifest says %d", rd.Rows(), m.Rows)}
+		}
+		return rd, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if f.DV != nil {
+		if o.dv, err = r.t.env.vector(ctx, f.DV); err != nil {
+			r.close(o)
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (r *readPlan) close(o *openFile) { r.t.env.readers.put(o.cachedReader) }
+
+// physical returns the physical columns that the scan needs of a file.
+func (r *readPlan) physical(o *openFile) []int {
+	var out []int
+	for _, c := range r.tableCols() {
+		if src, _ := o.evo.Source(c); src >= 0 {
+			out = append(out, src+o.offset)
+		}
+	}
+	return out
+}
+
+// ranges returns the rows of [r.From, r.To) that may pass n, by what the file
+// knows of its pages and row groups.
+func (o *openFile) ranges(ctx context.Context, r format.RowRange, n predicate.Node, c *format.Counters) ([]format.RowRange, error) {
+	if n == nil {
+		return []format.RowRange{r}, nil
+	}
+	n = o.evo.Predicate(n, func(src int) int { return src + o.offset })
+	if n == nil {
+		return []format.RowRange{r}, nil
+	}
+	rs, err := o.Prune(ctx, n, c)
+	if err != nil {
+		return nil, err
+	}
+	var out []format.RowRange
+	for _, x := range rs {
+		x.From, x.To = max(x.From, r.From), min(x.To, r.To)
+		if x.From < x.To {
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+// fileColumns reads scan columns of one row range of a file: physical ones
+// through the format, cast to the table's types, the others made up.
+type fileColumns struct {
+	o    *openFile
+	cols []int
+	from []int               // index into the physical columns read, -1 = made up
+	rd   format.ColumnReader // nil when no physical column is needed
+	pos  int64
+}
+
+// columns opens the reader of cols over r.
+func (o *openFile) columns(ctx context.Context, r format.RowRange, cols []int) (*fileColumns, error) {
+	fc := &fileColumns{o: o, cols: cols, from: make([]int, len(cols)), pos: r.From}
+	var want []int
+	for i, c := range cols {
+		phys := -1
+		switch {
+		case c >= 0:
+			src, err := o.evo.Source(c)
+			if err != nil {
+				return nil, &fileio.UnsupportedError{Feature: err.Error()}
+			}
+			if src >= 0 {
+				phys = src + o.offset
+			}
+		case c == PseudoSequence && o.plan.keyed:
+			phys = 0
+		case c == PseudoKind && o.plan.keyed:
+			phys = 1
+		}
+		fc.from[i] = -1
+		if phys >= 0 {
+			if fc.from[i] = slices.Index(want, phys); fc.from[i] < 0 {
+				fc.from[i] = len(want)
+				want = append(want, phys)
+			}
+		}
+	}
+	if len(want) > 0 {
+		var err error
+		if fc.rd, err = o.Columns(ctx, r, want); err != nil {
+			return nil, err
+		}
+	}
+	return fc, nil
+}
+
+// Read is format.ColumnReader's, for scan columns.
+func (fc *fileColumns) Read(ctx context.Context, n int, keep []uint16) ([]arrow.Array, error) {
+	rows := n
+	if keep != nil {
+		rows = len(keep)
+	}
+	var phys []arrow.Array
+	if fc.rd != nil {
+		var err error
+		if phys, err = fc.rd.Read(ctx, n, keep); err != nil {
+			return nil, err
+		}
+	}
+	out := make([]arrow.Array, len(fc.cols))
+	for i, c := range fc.cols {
+		switch {
+		case fc.from[i] < 0:
+			out[i] = fc.madeUp(c, rows, keep)
+		case c < 0:
+			out[i] = phys[fc.from[i]]
+		default:
+			var err error
+			if out[i], err = fc.o.evo.Convert(c, phys[fc.from[i]]); err != nil {
+				return nil, &fileio.CorruptionError{Path: fc.o.name, Offset: -1, Reason: "value does not cast", Err: err}
+			}
+		}
+	}
+	fc.pos += int64(n)
+	return out, nil
+}
+
+// madeUp makes columns that the file does not hold.
+func (fc *fileColumns) madeUp(c, rows int, keep []uint16) arrow.Array {
+	switch c {
+	case PseudoFile:
+		data := []byte(strings.Repeat(fc.o.name, rows))
+		off := make([]int32, rows+1)
+		for i := range off {
+			off[i] = int32(i * len(fc.o.name))
+		}
+		return vec.MakeBytes(arrow.BinaryTypes.String, off, data, nil)
+	case PseudoPos, PseudoSequence:
+		base := fc.pos
+		if c == PseudoSequence {
+			base += fc.o.meta.Meta.MinSequence
+		}
+		v := make([]int64, rows)
+		for i := range v {
+			v[i] = base + int64(i)
+			if keep != nil {
+				v[i] = base + int64(keep[i])
+			}
+		}
+		return vec.Make(arrow.PrimitiveTypes.Int64, v, nil)
+	case PseudoKind:
+		return vec.Make(arrow.PrimitiveTypes.Int16, make([]int16, rows), nil)
+	}
+	return vec.MakeNull(fc.o.plan.st.schema.Fields[c].Type.Arrow(), rows)
+}
+
+// Close releases the reader.
+func (fc *fileColumns) Close() error {
+	if fc.rd == nil {
+		return nil
+	}
+	return fc.rd.Close()
+}

@@ -1,0 +1,248 @@
+package table
+
+import (
+	"context"
+	"slices"
+
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+)
+
+// Sizes of splits. A split is worked on by one core; smaller ones balance better
+// and cost more to start.
+const (
+	splitBytes  = 4 << 20 // a split of small files, and a row range of a big one
+	openCost    = 64 << 10
+	rangeRows   = 65_536  // the least rows of a row range
+	mergeRows   = 131_072 // the least rows of a key range
+	minCutBytes = 2 << 20
+)
+
+// piece is what a split of this package carries in Impl.
+type piece struct {
+	read *readPlan
+	dir  string // bucket directory
+	// from and to cut a merge split out of its section: byte forms of keys, nil =
+	// open; to is exclusive.
+	from, to []byte
+}
+
+// mergeSection is one section that has to be merged.
+type mergeSection struct {
+	runs  [][]File
+	rows  int64
+	bytes int64
+}
+
+func (f *File) liveRows() int64 {
+	n := f.Meta.Rows
+	if f.DV != nil && f.DV.Cardinality > 0 {
+		n -= f.DV.Cardinality
+	}
+	return n
+}
+
+// provenRows is how many rows of a raw file certainly live.
+func (p *planner) provenRows(f *File) int64 {
+	switch {
+	case f.DV != nil && f.DV.Cardinality < 0:
+		return 0
+	case p.primaryKey() && f.Meta.DeleteRows != 0:
+		return 0
+	}
+	return f.liveRows()
+}
+
+// check refuses files that cannot be read.
+func (p *planner) check(f *File) error {
+	if _, err := p.t.env.formatOf(f.Meta.Name); err != nil {
+		return err
+	}
+	if f.Meta.HasWriteCols && f.Meta.FirstRowID >= 0 {
+		fs, err := p.fileSchema(f.Meta.SchemaID)
+		if err != nil {
+			return err
+		}
+		if len(f.Meta.WriteCols) < len(fs.schema.Fields) {
+			return &fileio.UnsupportedError{Feature: "data evolution"}
+		}
+	}
+	// Columns whose type was changed in a way that no cast covers.
+	fs, err := p.fileSchema(f.Meta.SchemaID)
+	if err != nil {
+		return err
+	}
+	for _, c := range p.read.tableCols() {
+		if _, err := fs.evo.Source(c); err != nil {
+			return &fileio.UnsupportedError{Feature: err.Error()}
+		}
+	}
+	return nil
+}
+
+func (p *planner) newSplit(l live, files []File) Split {
+	s := Split{
+		Partition: l.part.vals, Bucket: l.Bucket, Files: files,
+		Impl: &piece{read: p.read, dir: p.bucketDir(l.part, l.Bucket)},
+	}
+	for i := range files {
+		s.Rows += files[i].liveRows()
+		s.Bytes += files[i].Meta.Size
+	}
+	return s
+}
+
+// addRaw packs small files into splits and cuts big ones into row ranges.
+func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
+	var pack []File
+	packed := int64(0)
+	flush := func() {
+		if len(pack) > 0 {
+			s := p.newSplit(l, pack)
+			s.Raw = true
+			p.add(s)
+		}
+		pack, packed = nil, 0
+	}
+	for i := range files {
+		f := &files[i]
+		if p.enough() {
+			break
+		}
+		if err := p.check(f); err != nil {
+			return err
+		}
+		p.report.FilesRead++
+		p.proven += p.provenRows(f)
+		if f.Meta.Size >= minCutBytes && f.Meta.Rows >= 2*rangeRows {
+			flush()
+			if err := p.cut(ctx, l, f); err != nil {
+				return err
+			}
+			continue
+		}
+		if w := max(f.Meta.Size, openCost); packed > 0 && packed+w > splitBytes {
+			flush()
+		}
+		pack = append(pack, *f)
+		packed += max(f.Meta.Size, openCost)
+	}
+	flush()
+	return nil
+}
+
+func (p *planner) add(s Split) {
+	p.splits = append(p.splits, s)
+	if s.Raw {
+		p.report.RawSplits++
+	} else {
+		p.report.MergeSplits++
+	}
+}
+
+// cut makes row ranges of one big file, at page starts where the format knows
+// them: a writer that makes one row group per file would else keep one core busy.
+func (p *planner) cut(ctx context.Context, l live, f *File) error {
+	rd, err := p.read.open(ctx, l.part, p.bucketDir(l.part, l.Bucket), f)
+	if err != nil {
+		return p.explain(ctx, err)
+	}
+	defer p.read.close(rd)
+	want := max(rangeRows, f.Meta.Rows*splitBytes/max(f.Meta.Size, 1))
+	cuts := rd.Cuts(p.read.physical(rd))
+	rows := rd.Rows()
+	from := int64(0)
+	for from < rows {
+		to := from + want
+		switch {
+		case rows-to < want/2:
+			to = rows
+		case len(cuts) > 0:
+			if i, _ := slices.BinarySearch(cuts, to); i < len(cuts) && cuts[i]-to < want/4 {
+				to = cuts[i]
+			} else if i > 0 && cuts[i-1] > from+want/2 {
+				to = cuts[i-1]
+			}
+		}
+		s := p.newSplit(l, []File{*f})
+		s.Raw = true
+		s.Range = &format.RowRange{From: from, To: to}
+		s.Bytes = s.Bytes * (to - from) / rows
+		s.Rows = min(s.Rows, to-from)
+		p.add(s)
+		from = to
+	}
+	return nil
+}
+
+// addMerge makes merge splits: small sections are joined, big ones cut by key.
+func (p *planner) addMerge(ctx context.Context, l live, sections []mergeSection) error {
+	if len(sections) == 0 {
+		return nil
+	}
+	if err := p.canMerge(); err != nil {
+		return err
+	}
+	var pack [][][]File
+	var rows, bytes int64
+	flush := func() {
+		if len(pack) > 0 {
+			p.add(p.mergeSplit(l, pack, rows, bytes))
+		}
+		pack, rows, bytes = nil, 0, 0
+	}
+	for _, s := range sections {
+		for _, r := range s.runs {
+			for i := range r {
+				if err := p.check(&r[i]); err != nil {
+					return err
+				}
+				p.report.FilesRead++
+			}
+		}
+		if s.rows >= 2*mergeRows {
+			flush()
+			bounds, err := p.keyBounds(ctx, l, &s)
+			if err != nil {
+				return p.explain(ctx, err)
+			}
+			n := int64(len(bounds) + 1)
+			for i := range n {
+				sp := p.mergeSplit(l, [][][]File{s.runs}, s.rows/n+1, s.bytes/n+1)
+				im := sp.Impl.(*piece)
+				if i > 0 {
+					im.from = bounds[i-1]
+				}
+				if i < n-1 {
+					im.to = bounds[i]
+				}
+				p.add(sp)
+			}
+			continue
+		}
+		if len(pack) > 0 && (bytes+s.bytes > splitBytes || rows+s.rows > mergeRows) {
+			flush()
+		}
+		pack = append(pack, s.runs)
+		rows, bytes = rows+s.rows, bytes+s.bytes
+	}
+	flush()
+	return nil
+}
+
+func (p *planner) mergeSplit(l live, sections [][][]File, rows, bytes int64) Split {
+	return Split{
+		Partition: l.part.vals, Bucket: l.Bucket, Sections: sections, Rows: rows, Bytes: bytes,
+		Impl: &piece{read: p.read, dir: p.bucketDir(l.part, l.Bucket)},
+	}
+}
+
+// canMerge refuses merge engines that are not honoured yet.
+func (p *planner) canMerge() error {
+	switch e := p.mergeEngine(); e {
+	case "deduplicate", "first-row":
+		return nil
+	default:
+		return &fileio.UnsupportedError{Feature: "merge engine " + e}
+	}
+}
