@@ -431,7 +431,9 @@ func (r *reader) file(ops []op, f *DataFile) {
 }
 
 // badName refuses names that would lead out of their directory.
-func badName(s string) bool { return s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\\x00") }
+func badName(s string) bool {
+	return s == "" || s == "." || s == ".." || strings.ContainsAny(s, "/\\\x00")
+}
 
 func (r *reader) meta(ops []op, m *FileMeta) {
 	m.MinBucket, m.MaxBucket, m.MinLevel, m.MaxLevel, m.MinRowID, m.MaxRowID = -1, -1, -1, -1, -1, -1
