@@ -121,3 +121,20 @@ func Cmp(a, b *Dec) int {
 	t := new(big.Int).Mul(&b.Coef, Pow10(a.Scale-b.Scale))
 	return a.Coef.Cmp(t)
 }
+
+// AppendInt64 appends the byte form of v * 10^-scale.
+func AppendInt64(dst []byte, v int64, scale int32) []byte {
+	dst = append(dst, byte(Finite))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(scale))
+	if v == 0 {
+		return dst
+	}
+	n := 1
+	for x := v; x > 127 || x < -128; x >>= 8 {
+		n++
+	}
+	for n--; n >= 0; n-- {
+		dst = append(dst, byte(v>>(8*n)))
+	}
+	return dst
+}

@@ -69,6 +69,9 @@ type Call struct {
 	Ret types.Type
 	// ArgTypes are the types of the arguments after implicit casts.
 	ArgTypes []types.Type
+	// Explicit is set for casts that the user wrote (CAST, ::): they cut strings
+	// that are too long, where an assignment refuses them.
+	Explicit bool
 	// State is private to this call site and worker: compiled patterns, scratch.
 	State *any
 }

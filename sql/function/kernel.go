@@ -1,0 +1,727 @@
+package function
+
+import (
+	"errors"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+	"github.com/apache/arrow/go/v15/arrow/decimal128"
+
+	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+)
+
+// How kernels are made. Arithmetic, comparison and other hot kernels are loops
+// of their own (arith.go, compare.go, decimal.go). Everything else is a Go
+// function of one row, wrapped by fn1..fn6: a typed reader per argument and a
+// typed writer for the result, chosen once per batch.
+//
+// A kernel returns c.N rows, or one row when it has arguments, all are constant
+// and the function is not volatile.
+
+// errNull, returned by a row function, makes the row NULL.
+var errNull = errors.New("null")
+
+// rowsOf is the length of the result.
+func rowsOf(c *Call, args []vec.Vec) int {
+	if len(args) == 0 {
+		return c.N
+	}
+	for _, a := range args {
+		if !a.Const {
+			return c.N
+		}
+	}
+	return 1
+}
+
+// selOf is the selection that applies to a result of n rows.
+func selOf(c *Call, args []vec.Vec) []uint16 {
+	for _, a := range args {
+		if !a.Const {
+			return c.Sel
+		}
+	}
+	if len(args) == 0 {
+		return c.Sel
+	}
+	return nil
+}
+
+// strictValid intersects the validity of the arguments. none is true when a
+// constant argument is NULL, and so every row of the result.
+func strictValid(n int, args []vec.Vec) (valid []byte, none bool) {
+	for _, a := range args {
+		if a.Const {
+			if a.Arr.IsNull(0) {
+				return nil, true
+			}
+			continue
+		}
+		v, off := vec.Validity(a.Arr)
+		if v == nil {
+			continue
+		}
+		if valid == nil {
+			valid = vec.CopyBits(v, off, n)
+		} else {
+			valid = vec.AndBits(valid, 0, v, off, n)
+		}
+	}
+	return valid, false
+}
+
+// each calls f for the selected rows that are valid. errNull clears the row's
+// bit in *valid, which is made when needed.
+func each(n int, sel []uint16, valid *[]byte, f func(i int) error) error {
+	one := func(i int) error {
+		err := f(i)
+		if err == nil {
+			return nil
+		}
+		if err != errNull {
+			return err
+		}
+		if *valid == nil {
+			*valid = vec.FullBitmap(n)
+		}
+		vec.ClearBit(*valid, i)
+		return nil
+	}
+	v := *valid
+	if sel != nil {
+		for _, s := range sel {
+			i := int(s)
+			if v != nil && !vec.BitAt(v, i) {
+				continue
+			}
+			if err := one(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for i := 0; i < n; i++ {
+		if v != nil && !vec.BitAt(v, i) {
+			continue
+		}
+		if err := one(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reader returns the function that reads row i of an argument as T:
+//
+//	bool, int64 (ints, oids, dates, times, timestamps in us), float64,
+//	[]byte (text and bytea, aliasing the column), *numeric.Dec,
+//	pgtext.Interval, arr (arrays), fixed bytes as []byte (uuid, timetz)
+func reader[T any](v vec.Vec, t types.Type) func(i int) T {
+	a := vec.Decode(v.Arr)
+	f := any(rawReader(*new(T), a, t)).(func(int) T)
+	if v.Const {
+		if a.IsNull(0) {
+			return f
+		}
+		x := f(0)
+		return func(int) T { return x }
+	}
+	return f
+}
+
+func rawReader(zero any, a arrow.Array, t types.Type) any {
+	switch zero.(type) {
+	case bool:
+		b := a.(*array.Boolean)
+		return func(i int) bool { return b.Value(i) }
+	case int64:
+		switch x := a.(type) {
+		case *array.Int16:
+			v := x.Int16Values()
+			return func(i int) int64 { return int64(v[i]) }
+		case *array.Int32:
+			v := x.Int32Values()
+			return func(i int) int64 { return int64(v[i]) }
+		case *array.Date32:
+			v := vec.ViewOf[int32](a).V
+			return func(i int) int64 { return int64(v[i]) }
+		}
+		v := vec.ViewOf[int64](a).V
+		if ts, ok := a.DataType().(*arrow.TimestampType); ok && ts.Unit == arrow.Nanosecond {
+			return func(i int) int64 { return pgtext.FloorMicros(v[i]) }
+		}
+		return func(i int) int64 { return v[i] }
+	case float64:
+		if x, ok := a.(*array.Float32); ok {
+			v := x.Float32Values()
+			return func(i int) float64 { return float64(v[i]) }
+		}
+		v := vec.ViewOf[float64](a).V
+		return func(i int) float64 { return v[i] }
+	case []byte:
+		if x, ok := a.(*array.FixedSizeBinary); ok {
+			return x.Value
+		}
+		s := vec.ViewStr(a)
+		if t.Kind == types.BpChar {
+			// bpchar as text: blanks at the end do not count.
+			return func(i int) []byte { return vec.TrimBlanks(s.At(i)) }
+		}
+		return func(i int) []byte { return s.At(i) }
+	case string:
+		s := vec.ViewStr(a)
+		if t.Kind == types.BpChar {
+			return func(i int) string { return string(vec.TrimBlanks(s.At(i))) }
+		}
+		return func(i int) string { return string(s.At(i)) }
+	case *numeric.Dec:
+		return decReader(a)
+	case pgtext.Interval:
+		x := a.(*array.FixedSizeBinary)
+		return func(i int) pgtext.Interval { return pgtext.DecodeInterval(x.Value(i)) }
+	case []types.Datum:
+		return func(i int) []types.Datum {
+			d, _ := vec.DatumAt(a, t, i).([]types.Datum)
+			return d
+		}
+	}
+	return func(i int) types.Datum { return vec.DatumAt(a, t, i) }
+}
+
+func decReader(a arrow.Array) func(i int) *numeric.Dec {
+	if d, ok := a.(*array.Decimal128); ok {
+		v := d.Values()
+		scale := d.DataType().(*arrow.Decimal128Type).Scale
+		return func(i int) *numeric.Dec { return numeric.From128(v[i], scale) }
+	}
+	s := vec.ViewStr(a)
+	return func(i int) *numeric.Dec { return numeric.Decode(s.At(i)) }
+}
+
+// writer collects a column of T; rows are set in ascending order.
+type writer[T any] interface {
+	set(i int, v T)
+	done(valid []byte) arrow.Array
+}
+
+func newWriter[T any](n int, t types.Type) writer[T] {
+	var w any
+	switch any(*new(T)).(type) {
+	case bool:
+		w = &boolWriter{v: make([]uint8, n)}
+	case int64:
+		switch t.Kind {
+		case types.TinyInt, types.Int2:
+			w = &intWriter[int16]{t, make([]int16, n)}
+		case types.Int4, types.Date:
+			w = &intWriter[int32]{t, make([]int32, n)}
+		default:
+			if t.IsNanos() {
+				w = &nanoWriter{intWriter[int64]{t, make([]int64, n)}}
+			} else {
+				w = &intWriter[int64]{t, make([]int64, n)}
+			}
+		}
+	case float64:
+		if t.Kind == types.Float4 {
+			w = &floatWriter[float32]{t, make([]float32, n)}
+		} else {
+			w = &floatWriter[float64]{t, make([]float64, n)}
+		}
+	case []byte:
+		if fw, ok := t.Arrow().(*arrow.FixedSizeBinaryType); ok {
+			w = &fixedWriter{t: t, n: n, w: fw.ByteWidth, b: make([]byte, n*fw.ByteWidth)}
+		} else {
+			w = &bytesWriter{dt: t.Arrow(), off: make([]int32, 1, n+1), n: n}
+		}
+	case string:
+		w = &stringWriter{bytesWriter{dt: t.Arrow(), off: make([]int32, 1, n+1), n: n}}
+	case *numeric.Dec:
+		w = &decWriter{t: t, v: make([]*numeric.Dec, n)}
+	case pgtext.Interval:
+		w = &intervalWriter{n: n, b: make([]byte, n*16)}
+	case []types.Datum:
+		w = &listWriter{t: t, v: make([]types.Datum, n)}
+	default:
+		w = &datumWriter{t: t, v: make([]types.Datum, n)}
+	}
+	return w.(writer[T])
+}
+
+type boolWriter struct{ v []uint8 }
+
+func (w *boolWriter) set(i int, v bool) {
+	if v {
+		w.v[i] = 1
+	}
+}
+func (w *boolWriter) done(valid []byte) arrow.Array {
+	return vec.MakeBool(len(w.v), vec.PackBools(w.v), valid)
+}
+
+type intWriter[T int16 | int32 | int64] struct {
+	t types.Type
+	v []T
+}
+
+func (w *intWriter[T]) set(i int, v int64)            { w.v[i] = T(v) }
+func (w *intWriter[T]) done(valid []byte) arrow.Array { return vec.Make(w.t.Arrow(), w.v, valid) }
+
+type nanoWriter struct{ intWriter[int64] }
+
+func (w *nanoWriter) set(i int, v int64) {
+	if v != pgtext.TimestampInfinity && v != pgtext.TimestampNegInfinity {
+		v *= 1000
+	}
+	w.v[i] = v
+}
+
+type floatWriter[T float32 | float64] struct {
+	t types.Type
+	v []T
+}
+
+func (w *floatWriter[T]) set(i int, v float64)          { w.v[i] = T(v) }
+func (w *floatWriter[T]) done(valid []byte) arrow.Array { return vec.Make(w.t.Arrow(), w.v, valid) }
+
+type fixedWriter struct {
+	t    types.Type
+	n, w int
+	b    []byte
+}
+
+func (w *fixedWriter) set(i int, v []byte) { copy(w.b[i*w.w:(i+1)*w.w], v) }
+func (w *fixedWriter) done(valid []byte) arrow.Array {
+	return vec.MakeFixedBytes(w.t.Arrow(), w.n, w.b, valid)
+}
+
+type bytesWriter struct {
+	dt   arrow.DataType
+	off  []int32
+	data []byte
+	n    int
+}
+
+// pad closes rows that were not set, up to row i.
+func (w *bytesWriter) pad(i int) {
+	for len(w.off) <= i {
+		w.off = append(w.off, w.off[len(w.off)-1])
+	}
+}
+func (w *bytesWriter) end()                { w.off = append(w.off, int32(len(w.data))) }
+func (w *bytesWriter) set(i int, v []byte) { w.pad(i); w.data = append(w.data, v...); w.end() }
+func (w *bytesWriter) done(valid []byte) arrow.Array {
+	w.pad(w.n)
+	return vec.MakeBytes(w.dt, w.off, w.data, valid)
+}
+
+type stringWriter struct{ bytesWriter }
+
+func (w *stringWriter) set(i int, v string) { w.pad(i); w.data = append(w.data, v...); w.end() }
+
+type decWriter struct {
+	t types.Type
+	v []*numeric.Dec
+}
+
+func (w *decWriter) set(i int, v *numeric.Dec) { w.v[i] = v }
+func (w *decWriter) done(valid []byte) arrow.Array {
+	return makeDecs(w.t, w.v, valid)
+}
+
+// makeDecs makes a numeric column in t's Decimal128 form when every value fits
+// it, else in the binary form. nil values are written as zero.
+func makeDecs(t types.Type, v []*numeric.Dec, valid []byte) arrow.Array {
+	if t.Prec > 0 {
+		out := make([]decimal128.Num, len(v))
+		fits := true
+		for i, d := range v {
+			if d != nil {
+				if out[i], fits = d.To128(int32(t.Scale)); !fits {
+					break
+				}
+			}
+		}
+		if fits {
+			return vec.MakeDec128(t.Arrow(), out, valid)
+		}
+	}
+	off := make([]int32, len(v)+1)
+	data := make([]byte, 0, len(v)*12)
+	for i, d := range v {
+		if d != nil {
+			data = numeric.AppendEncoded(data, d)
+		}
+		off[i+1] = int32(len(data))
+	}
+	return vec.MakeBytes(arrow.BinaryTypes.Binary, off, data, valid)
+}
+
+type intervalWriter struct {
+	n int
+	b []byte
+}
+
+func (w *intervalWriter) set(i int, v pgtext.Interval) { v.AppendEncoded(w.b[i*16 : i*16 : i*16+16]) }
+func (w *intervalWriter) done(valid []byte) arrow.Array {
+	return vec.MakeFixedBytes(types.ArrowFixed16, w.n, w.b, valid)
+}
+
+type listWriter struct {
+	t types.Type
+	v []types.Datum
+}
+
+func (w *listWriter) set(i int, v []types.Datum) {
+	if v == nil {
+		v = []types.Datum{}
+	}
+	w.v[i] = v
+}
+func (w *listWriter) done(valid []byte) arrow.Array { return vec.FromDatums(w.t, maskNull(w.v, valid)) }
+
+type datumWriter struct {
+	t types.Type
+	v []types.Datum
+}
+
+func (w *datumWriter) set(i int, v types.Datum) { w.v[i] = v }
+func (w *datumWriter) done(valid []byte) arrow.Array {
+	return vec.FromDatums(w.t, maskNull(w.v, valid))
+}
+
+// maskNull makes rows that are not valid nil.
+func maskNull(v []types.Datum, valid []byte) []types.Datum {
+	if valid != nil {
+		for i := range v {
+			if !vec.BitAt(valid, i) {
+				v[i] = nil
+			}
+		}
+	}
+	return v
+}
+
+func argType(c *Call, i int) types.Type {
+	if i < len(c.ArgTypes) {
+		return c.ArgTypes[i]
+	}
+	return types.Type{}
+}
+
+func nullResult(c *Call, n int) (arrow.Array, error) { return vec.MakeNull(c.Ret.Arrow(), n), nil }
+
+// fn1 wraps a strict function of one argument.
+func fn1[A, R any](f func(a A) (R, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		valid, none := strictValid(n, args)
+		if none {
+			return nullResult(c, n)
+		}
+		ra := reader[A](args[0], argType(c, 0))
+		w := newWriter[R](n, c.Ret)
+		err := each(n, selOf(c, args), &valid, func(i int) error {
+			r, err := f(ra(i))
+			if err == nil {
+				w.set(i, r)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return w.done(valid), nil
+	}
+}
+
+// fn2 wraps a strict function of two arguments.
+func fn2[A, B, R any](f func(a A, b B) (R, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		valid, none := strictValid(n, args)
+		if none {
+			return nullResult(c, n)
+		}
+		ra, rb := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1))
+		w := newWriter[R](n, c.Ret)
+		err := each(n, selOf(c, args), &valid, func(i int) error {
+			r, err := f(ra(i), rb(i))
+			if err == nil {
+				w.set(i, r)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return w.done(valid), nil
+	}
+}
+
+// fn3 wraps a strict function of three arguments.
+func fn3[A, B, C, R any](f func(a A, b B, c C) (R, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		valid, none := strictValid(n, args)
+		if none {
+			return nullResult(c, n)
+		}
+		ra, rb, rc := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1)), reader[C](args[2], argType(c, 2))
+		w := newWriter[R](n, c.Ret)
+		err := each(n, selOf(c, args), &valid, func(i int) error {
+			r, err := f(ra(i), rb(i), rc(i))
+			if err == nil {
+				w.set(i, r)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return w.done(valid), nil
+	}
+}
+
+// fn4 wraps a strict function of four arguments.
+func fn4[A, B, C, D, R any](f func(a A, b B, c C, d D) (R, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		valid, none := strictValid(n, args)
+		if none {
+			return nullResult(c, n)
+		}
+		ra, rb := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1))
+		rc, rd := reader[C](args[2], argType(c, 2)), reader[D](args[3], argType(c, 3))
+		w := newWriter[R](n, c.Ret)
+		err := each(n, selOf(c, args), &valid, func(i int) error {
+			r, err := f(ra(i), rb(i), rc(i), rd(i))
+			if err == nil {
+				w.set(i, r)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return w.done(valid), nil
+	}
+}
+
+// sfn1 wraps a strict function whose text or bytea result is appended to dst.
+func sfn1[A any](f func(dst []byte, a A) ([]byte, error)) Kernel {
+	return sfnN(func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error) {
+		ra := reader[A](args[0], argType(c, 0))
+		return func(dst []byte, i int) ([]byte, error) { return f(dst, ra(i)) }
+	})
+}
+
+func sfn2[A, B any](f func(dst []byte, a A, b B) ([]byte, error)) Kernel {
+	return sfnN(func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error) {
+		ra, rb := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1))
+		return func(dst []byte, i int) ([]byte, error) { return f(dst, ra(i), rb(i)) }
+	})
+}
+
+func sfn3[A, B, C any](f func(dst []byte, a A, b B, c C) ([]byte, error)) Kernel {
+	return sfnN(func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error) {
+		ra, rb, rc := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1)), reader[C](args[2], argType(c, 2))
+		return func(dst []byte, i int) ([]byte, error) { return f(dst, ra(i), rb(i), rc(i)) }
+	})
+}
+
+func sfn4[A, B, C, D any](f func(dst []byte, a A, b B, c C, d D) ([]byte, error)) Kernel {
+	return sfnN(func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error) {
+		ra, rb := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1))
+		rc, rd := reader[C](args[2], argType(c, 2)), reader[D](args[3], argType(c, 3))
+		return func(dst []byte, i int) ([]byte, error) { return f(dst, ra(i), rb(i), rc(i), rd(i)) }
+	})
+}
+
+// maxColumnBytes is how many bytes one text column of a batch may have: offsets
+// are int32.
+const maxColumnBytes = 1<<31 - 1
+
+// sfnN wraps a row function that appends, made once per batch.
+func sfnN(bind func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		valid, none := strictValid(n, args)
+		if none {
+			return nullResult(c, n)
+		}
+		return appendRows(c, n, selOf(c, args), valid, bind(c, args))
+	}
+}
+
+func appendRows(c *Call, n int, sel []uint16, valid []byte, f func(dst []byte, i int) ([]byte, error)) (arrow.Array, error) {
+	w := &bytesWriter{dt: c.Ret.Arrow(), off: make([]int32, 1, n+1), n: n}
+	err := each(n, sel, &valid, func(i int) error {
+		w.pad(i)
+		at := len(w.data)
+		d, err := f(w.data, i)
+		if err != nil {
+			w.data = w.data[:at]
+			return err
+		}
+		if len(d) > maxColumnBytes {
+			return errTooLong()
+		}
+		w.data = d
+		w.end()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w.done(valid), nil
+}
+
+// rowFn wraps a function of boxed values: for rare functions, and those that are
+// not strict. nil is NULL.
+func rowFn(f func(c *Call, args []types.Datum) (types.Datum, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		return boxedRows(c, n, args, f, false)
+	}
+}
+
+// strictRowFn is rowFn for strict functions.
+func strictRowFn(f func(c *Call, args []types.Datum) (types.Datum, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		return boxedRows(c, n, args, f, true)
+	}
+}
+
+// volatileFn is rowFn evaluated for every row even when all arguments are
+// constant.
+func volatileFn(f func(c *Call, args []types.Datum) (types.Datum, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) { return boxedRows(c, c.N, args, f, false) }
+}
+
+func boxedRows(c *Call, n int, args []vec.Vec, f func(c *Call, args []types.Datum) (types.Datum, error), strict bool) (arrow.Array, error) {
+	out := make([]types.Datum, n)
+	row := make([]types.Datum, len(args))
+	arrs := make([]arrow.Array, len(args))
+	for k, a := range args {
+		arrs[k] = vec.Decode(a.Arr)
+		if a.Const {
+			row[k] = vec.DatumAt(arrs[k], argType(c, k), 0)
+		}
+	}
+	sel := c.Sel
+	if n != c.N {
+		sel = nil
+	}
+	one := func(i int) error {
+		for k, a := range args {
+			if !a.Const {
+				row[k] = vec.DatumAt(arrs[k], argType(c, k), i)
+			}
+			if strict && row[k] == nil {
+				return nil
+			}
+		}
+		d, err := f(c, row)
+		if err == errNull {
+			return nil
+		}
+		out[i] = d
+		return err
+	}
+	if sel != nil {
+		for _, s := range sel {
+			if err := one(int(s)); err != nil {
+				return nil, err
+			}
+		}
+	} else {
+		for i := 0; i < n; i++ {
+			if err := one(i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return vec.FromDatums(c.Ret, out), nil
+}
+
+// constFn wraps a function without arguments that has one value per statement.
+func constFn(f func(c *Call) (types.Datum, error)) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		d, err := f(c)
+		if err != nil {
+			return nil, err
+		}
+		return vec.FromDatums(c.Ret, []types.Datum{d}), nil
+	}
+}
+
+// onDict makes a kernel of immutable functions evaluate each value of a
+// dictionary once: when one argument is a dictionary and the others are
+// constants, it runs on the dictionary's values and spreads the results. A value
+// that no row has may fail; then the rows decide.
+func onDict(k Kernel) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		at := -1
+		for i, a := range args {
+			if a.Const {
+				if a.Arr.IsNull(0) {
+					return k(c, args)
+				}
+				continue
+			}
+			if at >= 0 || !vec.IsDict(a.Arr) {
+				return k(c, decodeAll(args))
+			}
+			at = i
+		}
+		if at < 0 {
+			return k(c, decodeAll(args))
+		}
+		idx, dict, ok := vec.DictView(args[at].Arr)
+		if !ok || dict.Len() == 0 || dict.Len() > c.N || dict.Len() > vec.MaxRows {
+			return k(c, decodeAll(args))
+		}
+		sub := *c
+		sub.N, sub.Sel = dict.Len(), nil
+		in := append([]vec.Vec(nil), args...)
+		in[at] = vec.Vec{Arr: dict}
+		res, err := k(&sub, in)
+		if err != nil {
+			return k(c, decodeAll(args))
+		}
+		valid, off := vec.Validity(args[at].Arr)
+		if res.DataType().ID() == arrow.STRING && res.NullN() == 0 {
+			return vec.MakeDict(append([]int32(nil), idx...), vec.CopyBits(valid, off, len(idx)), res), nil
+		}
+		if valid == nil {
+			return vec.TakeNull(res, idx), nil
+		}
+		safe := make([]int32, len(idx))
+		for i, x := range idx {
+			if vec.BitAt(valid, off+i) {
+				safe[i] = x
+			} else {
+				safe[i] = -1
+			}
+		}
+		return vec.TakeNull(res, safe), nil
+	}
+}
+
+func decodeAll(args []vec.Vec) []vec.Vec {
+	for i, a := range args {
+		if vec.IsDict(a.Arr) {
+			out := append([]vec.Vec(nil), args...)
+			for k := i; k < len(out); k++ {
+				out[k].Arr = vec.Decode(out[k].Arr)
+			}
+			return out
+		}
+	}
+	return args
+}
