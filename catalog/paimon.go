@@ -1,0 +1,170 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+	"github.com/paimon-sql/paimon-sql/storage/table"
+)
+
+// TableRelation is a Paimon table pinned to one state and one schema.
+type TableRelation struct {
+	sqlSchema, name string
+	store           *table.FileStore
+	sch             *schema.Table
+	at              snapshot.Ref
+	dynamic         map[string]string
+	skipLevel0      bool
+	cols            []Column
+	convert         []*conversion // by column; nil = as stored
+	converts        bool
+}
+
+var _ TableInfo = (*TableRelation)(nil)
+
+func newTableRelation(sqlSchema, name string, store *table.FileStore, sch *schema.Table, at snapshot.Ref, o ResolveOptions) *TableRelation {
+	r := &TableRelation{
+		sqlSchema: sqlSchema, name: name, store: store, sch: sch, at: at, dynamic: o.Dynamic,
+		skipLevel0: !o.FreshReads, convert: make([]*conversion, len(sch.Fields)),
+	}
+	for i, f := range sch.Fields {
+		notNull := f.Type.NotNull
+		if c := conversionOf(f.Type, sch.Options["pg-type."+f.Name]); c != nil {
+			r.convert[i], r.converts = c, true
+			f.Type = c.to.WithNotNull(notNull)
+		}
+		f.Type = f.Type.SQL()
+		r.cols = append(r.cols, Column{Field: f, NotNull: notNull, AttNum: int16(i + 1)})
+	}
+	return r
+}
+
+// Schema returns the SQL schema's name.
+func (r *TableRelation) Schema() string { return r.sqlSchema }
+
+// Name returns the table's name, with a branch suffix if it has one.
+func (r *TableRelation) Name() string { return r.name }
+
+// OID returns the relation's OID, which depends on its name only.
+func (r *TableRelation) OID() uint32 { return OIDOf('r', r.sqlSchema, r.name) }
+
+// Kind is 'r'.
+func (r *TableRelation) Kind() byte { return 'r' }
+
+// Columns returns the columns in schema order.
+func (r *TableRelation) Columns() []Column { return r.cols }
+
+// PrimaryKey returns the primary key in declared order, nil for append tables.
+func (r *TableRelation) PrimaryKey() []string { return r.sch.PrimaryKeys }
+
+// PartitionKeys returns the partition columns.
+func (r *TableRelation) PartitionKeys() []string { return r.sch.PartitionKeys }
+
+// Options returns the table's options; not to be changed.
+func (r *TableRelation) Options() map[string]string { return r.sch.Options }
+
+// Comment returns the table's comment.
+func (r *TableRelation) Comment() string { return r.sch.Comment }
+
+// SchemaID returns the id of the schema that the relation is read with.
+func (r *TableRelation) SchemaID() int64 { return r.sch.ID }
+
+// At returns the state that the relation is pinned to.
+func (r *TableRelation) At() snapshot.Ref { return r.at }
+
+// Table returns the table behind the relation.
+func (r *TableRelation) Table() table.Table { return r.store }
+
+// Store returns the same, with its metadata.
+func (r *TableRelation) Store() *table.FileStore { return r.store }
+
+// TableSchema returns the Paimon schema that the relation is read with.
+func (r *TableRelation) TableSchema() *schema.Table { return r.sch }
+
+// scan lays what the relation is pinned to over a scan.
+func (r *TableRelation) scan(s table.Scan) table.Scan {
+	s.At = r.at
+	s.SkipLevel0 = r.skipLevel0
+	if len(r.dynamic) > 0 {
+		s.Options = schema.Options(r.dynamic).With(s.Options)
+	}
+	if r.converts {
+		s.Filter = r.stored(s.Filter)
+		if s.Late != nil {
+			s.Late = lateStored{r, s.Late}
+		}
+	}
+	return s
+}
+
+// stored rewrites a filter on SQL values to one on stored values; leaves of
+// columns that are converted pass only where that is exact.
+func (r *TableRelation) stored(n predicate.Node) predicate.Node {
+	return predicate.Rewrite(predicate.Simplify(n), func(l *predicate.Leaf) predicate.Node {
+		if l.Col < 0 || l.Col >= len(r.convert) || r.convert[l.Col] == nil {
+			return l
+		}
+		c := *l
+		c.Type = r.sch.Fields[l.Col].Type
+		if l.Op == predicate.IsNull || l.Op == predicate.IsNotNull || r.convert[l.Col].sameOrder {
+			return &c
+		}
+		return nil
+	})
+}
+
+type lateStored struct {
+	r    *TableRelation
+	late table.LateFilter
+}
+
+// Poll rewrites the newest predicate.
+func (l lateStored) Poll() predicate.Node { return l.r.stored(l.late.Poll()) }
+
+// Plan splits a scan of the pinned state.
+func (r *TableRelation) Plan(ctx context.Context, s table.Scan) (*table.Plan, error) {
+	return r.store.Plan(ctx, r.scan(s))
+}
+
+// Read reads one split of Plan.
+func (r *TableRelation) Read(ctx context.Context, s table.Scan, p table.Split, o table.ReadOptions) (table.SplitReader, error) {
+	if !r.converts {
+		return r.store.Read(ctx, r.scan(s), p, o)
+	}
+	return r.readConverted(ctx, s, p, o)
+}
+
+// Stats returns estimates of the pinned state.
+func (r *TableRelation) Stats(ctx context.Context, _ table.Scan) (*table.Stats, error) {
+	st, err := r.store.Stats(ctx, r.at)
+	if err != nil || !r.converts {
+		return st, err
+	}
+	out := *st
+	out.Columns = make(map[int32]table.ColumnStats, len(st.Columns))
+	for id, c := range st.Columns {
+		out.Columns[id] = c
+	}
+	for i, c := range r.convert {
+		if c != nil && !c.sameOrder {
+			x := out.Columns[r.sch.Fields[i].ID]
+			x.Min, x.Max = nil, nil
+			out.Columns[r.sch.Fields[i].ID] = x
+		}
+	}
+	return &out, nil
+}
+
+// columnTypes returns the types of scan columns as SQL sees them.
+func (r *TableRelation) fields(b types.Schema, columns []int) types.Schema {
+	out := append(types.Schema(nil), b...)
+	for i, c := range columns {
+		if c >= 0 && r.convert[c] != nil {
+			out[i] = r.cols[c].Field
+		}
+	}
+	return out
+}
