@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/pgwire/wiretest"
 )
 
 // waitFor polls until f is true.
@@ -25,7 +26,7 @@ func waitFor(t testing.TB, what string, f func() bool) {
 	t.Fatal("waited in vain for ", what)
 }
 
-func query(s string) []byte { return frame('Q', append([]byte(s), 0)...) }
+func query(s string) []byte { return wiretest.Frame('Q', append([]byte(s), 0)...) }
 
 func cancelPacket(pid, secret uint32) []byte {
 	return packet(codeCancel, binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, pid), secret)...)
@@ -34,36 +35,36 @@ func cancelPacket(pid, secret uint32) []byte {
 func TestCancel(t *testing.T) {
 	b := &fakeBackend{}
 	_, addr := startServer(t, Config{Backend: b})
-	c := dial(t, addr)
-	c.login()
+	c := wiretest.Dial(t, addr)
+	c.Login()
 	f := b.sessions[1]
 
-	c.write(query("sleep"))
+	c.Write(query("sleep"))
 	<-f.running
-	wrong := dial(t, addr)
-	wrong.write(cancelPacket(1, 1))
-	wrong.until("closed")
+	wrong := wiretest.Dial(t, addr)
+	wrong.Write(cancelPacket(1, 1))
+	wrong.Until("closed")
 	select {
 	case err := <-f.ended:
 		t.Fatal("a wrong key has cancelled: ", err)
 	default:
 	}
-	right := dial(t, addr)
-	right.write(cancelPacket(1, 7777))
-	if got := right.next(); got != "closed" {
+	right := wiretest.Dial(t, addr)
+	right.Write(cancelPacket(1, 7777))
+	if got := right.Next(); got != "closed" {
 		t.Errorf("the request was answered with %s", got)
 	}
-	got := c.until("ReadyForQuery")
+	got := c.Until("ReadyForQuery")
 	want := []string{"ErrorResponse ERROR 57014 canceling statement due to user request", "ReadyForQuery I"}
 	if strings.Join(got, "|") != strings.Join(want, "|") {
 		t.Errorf("got %q", got)
 	}
 	// A late request hits nothing.
-	late := dial(t, addr)
-	late.write(cancelPacket(1, 7777))
-	late.until("closed")
-	c.write(query("rows 1"))
-	if got := c.until("ReadyForQuery"); len(got) != 4 {
+	late := wiretest.Dial(t, addr)
+	late.Write(cancelPacket(1, 7777))
+	late.Until("closed")
+	c.Write(query("rows 1"))
+	if got := c.Until("ReadyForQuery"); len(got) != 4 {
 		t.Errorf("got %q", got)
 	}
 }
@@ -73,17 +74,17 @@ func TestCancel(t *testing.T) {
 func TestCancelSlowClient(t *testing.T) {
 	b := &fakeBackend{}
 	_, addr := startServer(t, Config{Backend: b})
-	c := dial(t, addr)
-	c.login()
-	c.write(query("big 100000"))
+	c := wiretest.Dial(t, addr)
+	c.Login()
+	c.Write(query("big 100000"))
 	f := b.sessions[1]
 	// The statement is done for when its cancel function is gone.
 	waitFor(t, "the statement to run", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.cancel != nil })
-	k := dial(t, addr)
-	k.write(cancelPacket(1, 7777))
-	k.until("closed")
+	k := wiretest.Dial(t, addr)
+	k.Write(cancelPacket(1, 7777))
+	k.Until("closed")
 	waitFor(t, "the statement to end", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.cancel == nil })
-	got := c.until("ReadyForQuery")
+	got := c.Until("ReadyForQuery")
 	if n := len(got); n > 100000 || got[n-2] != "ErrorResponse ERROR 57014 canceling statement due to user request" {
 		t.Errorf("%d messages, then %q", n-2, got[n-2:])
 	}
@@ -100,15 +101,15 @@ func TestClientVanishes(t *testing.T) {
 	for _, more := range []string{"", "Q"} {
 		b := &fakeBackend{}
 		_, addr := startServer(t, Config{Backend: b, WatchDelay: time.Nanosecond})
-		c := dial(t, addr)
-		c.login()
+		c := wiretest.Dial(t, addr)
+		c.Login()
 		f := b.sessions[1]
-		c.write(query("sleep"))
+		c.Write(query("sleep"))
 		<-f.running
 		if more != "" {
-			c.write(query("rows 1"))
+			c.Write(query("rows 1"))
 		}
-		c.nc.Close()
+		c.NC.Close()
 		if err := <-f.ended; !errors.Is(err, errClientGone) {
 			t.Errorf("ended with %v", err)
 		}
@@ -119,21 +120,21 @@ func TestClientVanishes(t *testing.T) {
 func TestPipelineWhileWatched(t *testing.T) {
 	b := &fakeBackend{}
 	_, addr := startServer(t, Config{Backend: b, WatchDelay: time.Nanosecond})
-	c := dial(t, addr)
-	c.login()
+	c := wiretest.Dial(t, addr)
+	c.Login()
 	f := b.sessions[1]
-	c.write(query("sleep"))
+	c.Write(query("sleep"))
 	<-f.running
 	var more []byte
 	for i := range 500 {
 		more = append(more, query(fmt.Sprintf("insert %d", i))...)
 	}
-	c.write(more)
-	k := dial(t, addr)
-	k.write(cancelPacket(1, 7777))
-	c.until("ReadyForQuery")
+	c.Write(more)
+	k := wiretest.Dial(t, addr)
+	k.Write(cancelPacket(1, 7777))
+	c.Until("ReadyForQuery")
 	for i := range 500 {
-		if got := c.until("ReadyForQuery"); got[0] != fmt.Sprintf("CommandComplete INSERT 0 %d", i) {
+		if got := c.Until("ReadyForQuery"); got[0] != fmt.Sprintf("CommandComplete INSERT 0 %d", i) {
 			t.Fatalf("got %q", got)
 		}
 	}
@@ -142,25 +143,25 @@ func TestPipelineWhileWatched(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	b := &fakeBackend{}
 	s, addr := startServer(t, Config{Backend: b})
-	idle, busy, inTxn := dial(t, addr), dial(t, addr), dial(t, addr)
-	idle.login()
-	busy.login()
-	inTxn.login()
-	inTxn.write(query("begin"))
-	inTxn.until("ReadyForQuery")
-	busy.write(query("sleep"))
+	idle, busy, inTxn := wiretest.Dial(t, addr), wiretest.Dial(t, addr), wiretest.Dial(t, addr)
+	idle.Login()
+	busy.Login()
+	inTxn.Login()
+	inTxn.Write(query("begin"))
+	inTxn.Until("ReadyForQuery")
+	busy.Write(query("sleep"))
 	<-b.sessions[2].running
 
 	ctx, grace := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Shutdown(ctx) }()
 	const bye = "ErrorResponse FATAL 57P01 terminating connection due to administrator command"
-	if got := idle.until("closed"); got[0] != bye {
+	if got := idle.Until("closed"); got[0] != bye {
 		t.Errorf("idle: %q", got)
 	}
 	// A transaction may go on within the grace period, and ends with it.
-	inTxn.write(query("commit"))
-	if got := inTxn.until("closed"); got[0] != "CommandComplete COMMIT" || got[2] != bye {
+	inTxn.Write(query("commit"))
+	if got := inTxn.Until("closed"); got[0] != "CommandComplete COMMIT" || got[2] != bye {
 		t.Errorf("in a transaction: %q", got)
 	}
 	if nc, err := net.Dial("tcp", addr); err == nil {
@@ -168,7 +169,7 @@ func TestShutdown(t *testing.T) {
 		t.Error("a new connection was accepted")
 	}
 	grace()
-	if got := busy.until("closed"); got[0] != bye {
+	if got := busy.Until("closed"); got[0] != bye {
 		t.Errorf("busy: %q", got)
 	}
 	if err := <-done; !errors.Is(err, context.Canceled) {
@@ -183,9 +184,9 @@ func TestShutdown(t *testing.T) {
 
 func TestStartupTimeout(t *testing.T) {
 	_, addr := startServer(t, Config{Backend: &fakeBackend{}, StartupTimeout: time.Millisecond})
-	c := dial(t, addr)
-	c.write([]byte{0, 0})
-	if got := c.next(); got != "closed" {
+	c := wiretest.Dial(t, addr)
+	c.Write([]byte{0, 0})
+	if got := c.Next(); got != "closed" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -216,7 +217,7 @@ func TestLargeMessage(t *testing.T) {
 	for i := range body {
 		body[i] = byte(i * 7)
 	}
-	msg := append(frame('d', body...), frame('S')...)
+	msg := append(wiretest.Frame('d', body...), wiretest.Frame('S')...)
 	go func() {
 		for n := 1; len(msg) > 0; n = n*3 + 1 {
 			k := min(n, len(msg))
@@ -262,13 +263,13 @@ func TestAuthenticator(t *testing.T) {
 		"second": "Authentication 12",
 		"wrong":  "ErrorResponse FATAL 28P01 password authentication failed for user \"u\"",
 	} {
-		c := dial(t, addr)
-		c.write(startupPacket(protocol30, "user", "u"))
-		c.until("Authentication")
-		c.write(frame('p', append([]byte("SCRAM-SHA-256\x00\x00\x00\x00\x05"), "first"...)...))
-		c.until("Authentication")
-		c.write(frame('p', []byte(answer)...))
-		if got := c.next(); got != want {
+		c := wiretest.Dial(t, addr)
+		c.Write(wiretest.StartupPacket(protocol30, "user", "u"))
+		c.Until("Authentication")
+		c.Write(wiretest.Frame('p', append([]byte("SCRAM-SHA-256\x00\x00\x00\x00\x05"), "first"...)...))
+		c.Until("Authentication")
+		c.Write(wiretest.Frame('p', []byte(answer)...))
+		if got := c.Next(); got != want {
 			t.Errorf("got %s", got)
 		}
 	}

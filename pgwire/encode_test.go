@@ -440,4 +440,3 @@ func BenchmarkEncode(b *testing.B) {
 		}
 	}
 }
-

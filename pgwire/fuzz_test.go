@@ -10,6 +10,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/pgwire/wiretest"
 )
 
 // serveBytes plays bytes to a server and returns how many it answered. The
@@ -28,7 +29,7 @@ func serveBytes(t *testing.T, login bool, data []byte) {
 	go io.Copy(io.Discard, cli) //nolint:errcheck // ends with the pipe
 	cli.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	if login {
-		cli.Write(startupPacket(protocol30, "user", "u")) //nolint:errcheck // the server may have closed
+		cli.Write(wiretest.StartupPacket(protocol30, "user", "u")) //nolint:errcheck // the server may have closed
 	}
 	cli.Write(data) //nolint:errcheck // as above
 	cli.Close()
@@ -40,7 +41,7 @@ func serveBytes(t *testing.T, login bool, data []byte) {
 }
 
 func FuzzStartup(f *testing.F) {
-	f.Add(startupPacket(protocol30, "user", "u", "options", `-c a=b\ c`, "_pq_.x", "1"))
+	f.Add(wiretest.StartupPacket(protocol30, "user", "u", "options", `-c a=b\ c`, "_pq_.x", "1"))
 	f.Add(packet(codeSSL))
 	f.Add(packet(codeGSS))
 	f.Add(packet(codeCancel, 0, 0, 0, 1, 0, 0, 0x1e, 0x61))
@@ -56,7 +57,7 @@ func FuzzMessages(f *testing.F) {
 	} {
 		var b []byte
 		for _, l := range lines {
-			m, err := encodeLine(l)
+			m, err := wiretest.EncodeLine(l)
 			if err != nil {
 				f.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/pgwire/wiretest"
 )
 
 // packet makes a start-up packet with a body that is not names and values.
@@ -18,7 +19,7 @@ func packet(code uint32, body ...byte) []byte {
 
 func TestGreeting(t *testing.T) {
 	_, addr := startServer(t, Config{Backend: &fakeBackend{}})
-	got := dial(t, addr).login("user", "bob", "application_name", "x")
+	got := wiretest.Dial(t, addr).Login("user", "bob", "application_name", "x")
 	want := []string{
 		"Authentication 0",
 		"ParameterStatus application_name=x",
@@ -43,7 +44,7 @@ func TestGreeting(t *testing.T) {
 }
 
 func TestStartupPackets(t *testing.T) {
-	user := startupPacket(protocol30, "user", "u")
+	user := wiretest.StartupPacket(protocol30, "user", "u")
 	join := func(b ...[]byte) []byte {
 		var out []byte
 		for _, x := range b {
@@ -62,15 +63,15 @@ func TestStartupPackets(t *testing.T) {
 		{"ssl twice", join(packet(codeSSL), packet(codeSSL)), "N", "ErrorResponse FATAL 0A000 unsupported frontend protocol 1234.5679: server supports 3.0 to 3.0"},
 		{"2.0", packet(2 << 16), "", "ErrorResponse FATAL 0A000 unsupported frontend protocol 2.0: server supports 3.0 to 3.0"},
 		{"4.1", packet(4<<16 | 1), "", "ErrorResponse FATAL 0A000 unsupported frontend protocol 4.1: server supports 3.0 to 3.0"},
-		{"3.2", startupPacket(protocol30|2, "user", "u"), "", "NegotiateProtocolVersion 196608"},
-		{"unknown option", startupPacket(protocol30, "user", "u", "_pq_.x", "1", "_pq_.y", ""), "", "NegotiateProtocolVersion 196608 _pq_.x _pq_.y"},
-		{"no user", startupPacket(protocol30, "database", "d"), "", "ErrorResponse FATAL 28000 no PostgreSQL user name specified in startup packet"},
+		{"3.2", wiretest.StartupPacket(protocol30|2, "user", "u"), "", "NegotiateProtocolVersion 196608"},
+		{"unknown option", wiretest.StartupPacket(protocol30, "user", "u", "_pq_.x", "1", "_pq_.y", ""), "", "NegotiateProtocolVersion 196608 _pq_.x _pq_.y"},
+		{"no user", wiretest.StartupPacket(protocol30, "database", "d"), "", "ErrorResponse FATAL 28000 no PostgreSQL user name specified in startup packet"},
 		{"no end", packet(protocol30, 'u', 's', 'e', 'r', 0, 'u', 0), "", "ErrorResponse FATAL 08P01 invalid startup packet layout: expected terminator as last byte"},
 		{"bytes behind the end", packet(protocol30, 'u', 's', 'e', 'r', 0, 'u', 0, 0, 9), "", "ErrorResponse FATAL 08P01 invalid startup packet layout: expected terminator as last byte"},
-		{"replication", startupPacket(protocol30, "user", "u", "replication", "database"), "", "ErrorResponse FATAL 0A000 replication connections are not supported"},
-		{"no replication", startupPacket(protocol30, "user", "u", "replication", "false"), "", "Authentication 0"},
-		{"bad options", startupPacket(protocol30, "user", "u", "options", "-x"), "", "ErrorResponse FATAL 42601 invalid command-line argument for server process: -x"},
-		{"options without value", startupPacket(protocol30, "user", "u", "options", "-c foo"), "", "ErrorResponse FATAL 42601 -c foo requires a value"},
+		{"replication", wiretest.StartupPacket(protocol30, "user", "u", "replication", "database"), "", "ErrorResponse FATAL 0A000 replication connections are not supported"},
+		{"no replication", wiretest.StartupPacket(protocol30, "user", "u", "replication", "false"), "", "Authentication 0"},
+		{"bad options", wiretest.StartupPacket(protocol30, "user", "u", "options", "-x"), "", "ErrorResponse FATAL 42601 invalid command-line argument for server process: -x"},
+		{"options without value", wiretest.StartupPacket(protocol30, "user", "u", "options", "-c foo"), "", "ErrorResponse FATAL 42601 -c foo requires a value"},
 		{"http", []byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "", "closed"},
 		{"tls hello", []byte("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"), "", "closed"},
 		{"short", []byte{0, 0, 0, 7, 0, 0, 0}, "", "closed"},
@@ -82,15 +83,15 @@ func TestStartupPackets(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, addr := startServer(t, Config{Backend: &fakeBackend{}})
-			c := dial(t, addr)
-			c.write(tc.send)
+			c := wiretest.Dial(t, addr)
+			c.Write(tc.send)
 			for i := range len(tc.raw) {
-				b, err := c.br.ReadByte()
+				b, err := c.ReadByte()
 				if err != nil || b != tc.raw[i] {
 					t.Fatalf("byte %d is %q, %v", i, b, err)
 				}
 			}
-			if got := c.next(); got != tc.want {
+			if got := c.Next(); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -100,7 +101,7 @@ func TestStartupPackets(t *testing.T) {
 func TestStartupParameters(t *testing.T) {
 	b := &fakeBackend{}
 	_, addr := startServer(t, Config{Backend: b})
-	dial(t, addr).login("USER", "bob", "options", `-c statement_timeout=12345 -csearch_path=a\ b --work-mem=1MB -c application_name=o`,
+	wiretest.Dial(t, addr).Login("USER", "bob", "options", `-c statement_timeout=12345 -csearch_path=a\ b --work-mem=1MB -c application_name=o`,
 		"Application_Name", "direct", "client_encoding", "'utf-8'")
 	got := b.startups[0]
 	if got.User != "bob" || got.Database != "bob" {
@@ -139,7 +140,7 @@ func TestSplitOptions(t *testing.T) {
 
 func TestOpenFails(t *testing.T) {
 	_, addr := startServer(t, Config{Backend: &fakeBackend{openErr: pgerr.New(pgerr.InvalidCatalogName, "database \"x\" does not exist")}})
-	got := dial(t, addr).login()
+	got := wiretest.Dial(t, addr).Login()
 	if got[0] != "ErrorResponse FATAL 3D000 database \"x\" does not exist" {
 		t.Errorf("got %q", got)
 	}
@@ -147,16 +148,16 @@ func TestOpenFails(t *testing.T) {
 
 func TestConnectionLimit(t *testing.T) {
 	s, addr := startServer(t, Config{Backend: &fakeBackend{}, MaxConnections: 2})
-	a, b := dial(t, addr), dial(t, addr)
-	a.login()
-	b.login()
-	if got := dial(t, addr).login(); got[0] != "ErrorResponse FATAL 53300 sorry, too many clients already" {
+	a, b := wiretest.Dial(t, addr), wiretest.Dial(t, addr)
+	a.Login()
+	b.Login()
+	if got := wiretest.Dial(t, addr).Login(); got[0] != "ErrorResponse FATAL 53300 sorry, too many clients already" {
 		t.Errorf("got %q", got)
 	}
-	a.write(frame('X'))
-	a.until("closed")
+	a.Write(wiretest.Frame('X'))
+	a.Until("closed")
 	waitFor(t, "the session's end", func() bool { return s.Sessions() == 1 })
-	if got := dial(t, addr).login(); got[0] != "Authentication 0" {
+	if got := wiretest.Dial(t, addr).Login(); got[0] != "Authentication 0" {
 		t.Errorf("got %q", got)
 	}
 }

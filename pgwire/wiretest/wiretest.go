@@ -1,0 +1,365 @@
+// Package wiretest is a client that knows frames and nothing more, and the
+// transcripts that tests of the protocol are written in.
+package wiretest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Protocol30 is the version of start-up messages.
+const Protocol30 = 3 << 16
+
+// Client is a client that knows frames and nothing more.
+type Client struct {
+	t  testing.TB
+	NC net.Conn // with a deadline of half a minute
+	br *bufio.Reader
+}
+
+// Dial connects; the connection is closed when the test ends.
+func Dial(t testing.TB, addr string) *Client {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(30 * time.Second))
+	return &Client{t: t, NC: nc, br: bufio.NewReader(nc)}
+}
+
+// Login sends a start-up message and reads up to ReadyForQuery.
+func (c *Client) Login(params ...string) []string {
+	c.t.Helper()
+	if params == nil {
+		params = []string{"user", "u"}
+	}
+	c.Write(StartupPacket(Protocol30, params...))
+	return c.Until("ReadyForQuery", "ErrorResponse")
+}
+
+// Write sends bytes as they are.
+func (c *Client) Write(b []byte) {
+	c.t.Helper()
+	if _, err := c.NC.Write(b); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// StartupPacket makes a start-up message of names and values.
+func StartupPacket(code uint32, params ...string) []byte {
+	b := binary.BigEndian.AppendUint32(make([]byte, 4), code)
+	for _, p := range params {
+		b = append(append(b, p...), 0)
+	}
+	b = append(b, 0)
+	binary.BigEndian.PutUint32(b, uint32(len(b)))
+	return b
+}
+
+// Frame makes a message.
+func Frame(typ byte, body ...byte) []byte {
+	b := append([]byte{typ}, binary.BigEndian.AppendUint32(nil, uint32(len(body)+4))...)
+	return append(b, body...)
+}
+
+// Next reads one message and shows it; io.EOF is "closed".
+func (c *Client) Next() string {
+	c.t.Helper()
+	var head [5]byte
+	if _, err := io.ReadFull(c.br, head[:]); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return "closed"
+		}
+		var oe *net.OpError
+		if errors.As(err, &oe) && !oe.Timeout() {
+			return "closed"
+		}
+		c.t.Fatal("read: ", err)
+	}
+	body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+	if _, err := io.ReadFull(c.br, body); err != nil {
+		c.t.Fatal("read: ", err)
+	}
+	return show(head[0], body)
+}
+
+// Until reads up to a message whose name is one of names, or the end.
+func (c *Client) Until(names ...string) []string {
+	c.t.Helper()
+	var out []string
+	for {
+		m := c.Next()
+		out = append(out, m)
+		name, _, _ := strings.Cut(m, " ")
+		if name == "closed" {
+			return out
+		}
+		for _, n := range names {
+			if n == name {
+				return out
+			}
+		}
+	}
+}
+
+func show(typ byte, b []byte) string {
+	be := binary.BigEndian
+	str := func() string {
+		i := bytes.IndexByte(b, 0)
+		s := string(b[:i])
+		b = b[i+1:]
+		return s
+	}
+	value := func() string {
+		n := int32(be.Uint32(b))
+		b = b[4:]
+		if n < 0 {
+			return "NULL"
+		}
+		v := b[:n]
+		b = b[n:]
+		for _, x := range v {
+			if x < ' ' || x > '~' {
+				return "x" + hex.EncodeToString(v)
+			}
+		}
+		if n > 100 {
+			return fmt.Sprintf("(%d bytes)", n)
+		}
+		return strconv.Quote(string(v))
+	}
+	switch typ {
+	case '1':
+		return "ParseComplete"
+	case '2':
+		return "BindComplete"
+	case '3':
+		return "CloseComplete"
+	case 'n':
+		return "NoData"
+	case 's':
+		return "PortalSuspended"
+	case 'I':
+		return "EmptyQueryResponse"
+	case 'Z':
+		return "ReadyForQuery " + string(b)
+	case 'C':
+		return "CommandComplete " + str()
+	case 'S':
+		return "ParameterStatus " + str() + "=" + str()
+	case 'K':
+		return fmt.Sprintf("BackendKeyData pid secret:%d", len(b)-4)
+	case 'R':
+		return fmt.Sprintf("Authentication %d", be.Uint32(b))
+	case 'v':
+		s := fmt.Sprintf("NegotiateProtocolVersion %d", be.Uint32(b))
+		n := be.Uint32(b[4:])
+		b = b[8:]
+		for range n {
+			s += " " + str()
+		}
+		return s
+	case 't':
+		s := "ParameterDescription"
+		for b = b[2:]; len(b) > 0; b = b[4:] {
+			s += fmt.Sprintf(" %d", be.Uint32(b))
+		}
+		return s
+	case 'T':
+		s := "RowDescription"
+		for b = b[2:]; len(b) > 0; b = b[18:] {
+			s += " " + str()
+			s += fmt.Sprintf(":%d", be.Uint32(b[6:]))
+			s += fmt.Sprintf("(len %d mod %d from %d.%d format %d)", int16(be.Uint16(b[10:])), int32(be.Uint32(b[12:])),
+				be.Uint32(b), be.Uint16(b[4:]), be.Uint16(b[16:]))
+		}
+		return s
+	case 'D':
+		s := "DataRow"
+		n := be.Uint16(b)
+		b = b[2:]
+		for range n {
+			s += " " + value()
+		}
+		return s
+	case 'E', 'N':
+		s := "ErrorResponse"
+		if typ == 'N' {
+			s = "NoticeResponse"
+		}
+		for b[0] != 0 {
+			k := b[0]
+			b = b[1:]
+			v := str()
+			switch k {
+			case 'V':
+			case 'F', 'L', 'R':
+				if v == "" {
+					s += " empty " + string(k)
+				}
+			case 'S', 'C', 'M':
+				s += " " + v
+			default:
+				s += fmt.Sprintf(" %c=%s", k, v)
+			}
+		}
+		return s
+	case 'G', 'H', 'd', 'c':
+		return fmt.Sprintf("%c %x", typ, b)
+	}
+	return fmt.Sprintf("unknown %q %x", typ, b)
+}
+
+// EncodeLine turns one line of a transcript into a frontend message:
+//
+//	Q text                               Query
+//	P name | text | oid oid              Parse
+//	B portal | statement | formats | values | formats
+//	     values: NULL, a word (text), x with hexadecimal digits (bytes)
+//	D S name, D P name, C S name, C P name, E portal rows, H, S, X
+//	raw hexadecimal digits
+func EncodeLine(line string) ([]byte, error) {
+	cmd, rest, _ := strings.Cut(line, " ")
+	cstr := func(s string) []byte { return append([]byte(s), 0) }
+	parts := strings.Split(rest, "|")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	part := func(i int) string {
+		if i < len(parts) {
+			return parts[i]
+		}
+		return ""
+	}
+	shorts := func(s string) []byte {
+		w := strings.Fields(s)
+		b := binary.BigEndian.AppendUint16(nil, uint16(len(w)))
+		for _, x := range w {
+			n, _ := strconv.Atoi(x)
+			b = binary.BigEndian.AppendUint16(b, uint16(n))
+		}
+		return b
+	}
+	switch cmd {
+	case "Q":
+		return Frame('Q', cstr(rest)...), nil
+	case "P":
+		b := append(cstr(part(0)), cstr(part(1))...)
+		w := strings.Fields(part(2))
+		b = binary.BigEndian.AppendUint16(b, uint16(len(w)))
+		for _, x := range w {
+			n, _ := strconv.Atoi(x)
+			b = binary.BigEndian.AppendUint32(b, uint32(n))
+		}
+		return Frame('P', b...), nil
+	case "B":
+		b := append(cstr(part(0)), cstr(part(1))...)
+		b = append(b, shorts(part(2))...)
+		w := strings.Fields(part(3))
+		b = binary.BigEndian.AppendUint16(b, uint16(len(w)))
+		for _, x := range w {
+			v := []byte(x)
+			if x == "NULL" {
+				b = binary.BigEndian.AppendUint32(b, 0xffffffff)
+				continue
+			}
+			if h, ok := strings.CutPrefix(x, "x"); ok {
+				var err error
+				if v, err = hex.DecodeString(h); err != nil {
+					return nil, err
+				}
+			}
+			b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
+			b = append(b, v...)
+		}
+		return Frame('B', append(b, shorts(part(4))...)...), nil
+	case "D", "C":
+		kind, name, _ := strings.Cut(rest, " ")
+		return Frame(cmd[0], append([]byte(kind), cstr(name)...)...), nil
+	case "E":
+		name, rows, _ := strings.Cut(rest, " ")
+		if name == "-" {
+			name = ""
+		}
+		n, _ := strconv.Atoi(rows)
+		return Frame('E', binary.BigEndian.AppendUint32(cstr(name), uint32(n))...), nil
+	case "H", "S", "X":
+		return Frame(cmd[0]), nil
+	case "raw":
+		return hex.DecodeString(strings.ReplaceAll(rest, " ", ""))
+	}
+	return nil, fmt.Errorf("unknown command %q", line)
+}
+
+// Play runs a transcript on a connection and returns it with the answers that
+// came: blocks of frontend messages, "----" and the answers, divided by blank
+// lines. Answers are read up to ReadyForQuery, or to what a line "until ..."
+// names.
+func Play(t testing.TB, c *Client, src string) string {
+	var out strings.Builder
+	for _, block := range strings.Split(strings.TrimRight(src, "\n"), "\n\n") {
+		sent, _, _ := strings.Cut(block, "\n----")
+		fmt.Fprintln(&out, sent)
+		var msg []byte
+		until := []string{"ReadyForQuery"}
+		comment := true
+		for _, line := range strings.Split(sent, "\n") {
+			if strings.HasPrefix(line, "#") || line == "" {
+				continue
+			}
+			comment = false
+			if u, ok := strings.CutPrefix(line, "until "); ok {
+				until = strings.Fields(u)
+				continue
+			}
+			b, err := EncodeLine(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			msg = append(msg, b...)
+		}
+		if !comment {
+			c.Write(msg)
+			fmt.Fprintln(&out, "----")
+			for _, m := range c.Until(until...) {
+				fmt.Fprintln(&out, m)
+			}
+		}
+		fmt.Fprintln(&out)
+	}
+	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+// Diff lists the lines of two texts that differ.
+func Diff(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	var out strings.Builder
+	for i := range max(len(w), len(g)) {
+		var a, b string
+		if i < len(w) {
+			a = w[i]
+		}
+		if i < len(g) {
+			b = g[i]
+		}
+		if a != b {
+			fmt.Fprintf(&out, "line %d\n- %s\n+ %s\n", i+1, a, b)
+		}
+	}
+	return out.String()
+}
+
+// ReadByte reads one byte, as the answer to an encryption request.
+func (c *Client) ReadByte() (byte, error) { return c.br.ReadByte() }
