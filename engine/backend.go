@@ -2,15 +2,20 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sort"
-	"time"
+	"strings"
 
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/exec/vectorized"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/parser"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
 // parse parses a text of any number of statements.
@@ -45,9 +50,17 @@ func (s *Session) planQuery(ctx context.Context, impl *prepared, params []types.
 
 // startQuery runs a plan on the executor. stop must be called after the source
 // is closed.
-func (s *Session) startQuery(life context.Context, pl *planned, args []types.Datum) (rowSource, func(), error) {
-	_ = time.Now
-	return nil, nil, pgerr.New(pgerr.FeatureNotSupported, "the executor is not there yet")
+func (s *Session) startQuery(life context.Context, pl *planned, args []types.Datum) (*vectorized.Query, func(), error) {
+	d := s.set.use()
+	acc := s.eng.root.Child("work_mem", d.workMem)
+	q, err := vectorized.Start(life, pl.frag, args, &vectorized.Env{
+		Fn: s.env(), Account: acc, Slots: s.eng.slots, Workers: d.workers, VectorSize: d.vectorSize, TempDir: s.eng.cfg.TempDir,
+	})
+	if err != nil {
+		acc.Close()
+		return nil, nil, err
+	}
+	return q, acc.Close, nil
 }
 
 // explain prints a plan, and with ANALYZE runs it first.
@@ -58,20 +71,56 @@ func (s *Session) explain(ctx, life context.Context, pl *planned, args []types.D
 // oneRow plans and runs a query of one row whose columns are assigned to
 // targets.
 func (s *Session) oneRow(ctx context.Context, q *ast.Query, text string, targets []planner.Target) ([]types.Datum, error) {
-	return nil, pgerr.New(pgerr.FeatureNotSupported, "EXECUTE with parameters is not supported yet")
+	d := s.set.use()
+	p, err := planner.Plan(ctx, q, text, planner.Options{
+		Resolver: s.newResolver(), Env: s.env(), FixedParams: true, FreshReads: d.freshReads, Disabled: d.disabled, MaxDepth: d.maxDepth, Targets: targets,
+	})
+	if err != nil {
+		return nil, err
+	}
+	x, stop, err := s.startQuery(ctx, &planned{frag: p.Fragment}, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	defer x.Close() //nolint:errcheck // a reader: what it read is what counts
+	b, err := x.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil || b.Size() != 1 || len(b.Cols) != len(targets) {
+		return nil, errors.New("an expression list did not give one row")
+	}
+	row := 0
+	if b.Sel != nil {
+		row = int(b.Sel[0])
+	}
+	out := make([]types.Datum, len(targets))
+	for i, c := range b.Cols {
+		if !c.IsNull(row) {
+			out[i] = vec.DatumAt(c, targets[i].Type, row)
+		}
+	}
+	return out, nil
 }
 
 // openWarehouse opens the files and the catalog.
 func (e *Engine) openWarehouse(ctx context.Context) error {
-	if e.io == nil && e.cat == nil {
-		io, err := fileio.Open(e.cfg.Warehouse)
-		if err != nil {
-			return err
-		}
-		e.io = io
-	}
 	if e.cat != nil {
 		return nil
 	}
-	return pgerr.New(pgerr.FeatureNotSupported, "the catalog is not there yet")
+	location := strings.SplitN(e.cfg.Warehouse, "?", 2)[0] // what follows may hold secrets
+	if e.io == nil {
+		io, err := fileio.Open(e.cfg.Warehouse)
+		if err != nil {
+			return e.toPG(ctx, err, "")
+		}
+		e.io = io
+	}
+	if _, err := e.io.Stat(ctx, "."); errors.Is(err, fileio.ErrNotExist) && !strings.HasPrefix(location, "mem:") {
+		e.log.Warn("the warehouse does not exist yet: its first table makes it", "warehouse", location)
+	}
+	e.env = table.NewEnv(e.io, table.EnvOptions{ManifestCacheBytes: min(max(e.cfg.MaxMemory/8, 16<<20), 512<<20)})
+	e.cat = catalog.NewFilesystem(e.env, location)
+	return nil
 }

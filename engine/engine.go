@@ -21,6 +21,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/metrics"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
 // Config is what an Engine is made of. The zero value of every field but
@@ -59,6 +60,7 @@ type Engine struct {
 	cfg     Config
 	io      fileio.FileIO
 	cat     catalog.Catalog
+	env     *table.Env // nil when the catalog was given
 	reg     *registry
 	root    *mem.Account
 	slots   *mem.Slots
@@ -344,6 +346,9 @@ func (e *Engine) Close() error {
 	}
 	e.cancel(errShutdown())
 	e.bg.Wait()
+	if e.env != nil {
+		e.env.Close()
+	}
 	return nil
 }
 

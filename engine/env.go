@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
@@ -20,9 +21,9 @@ type stmtEnv struct {
 	s         *Session
 	now, stmt time.Time
 	loc       *time.Location
-	path      []string
-	explicit  []string
 	user      string
+	// explicit are the schemas of search_path that exist. Few statements ask.
+	explicit func() []string
 }
 
 var (
@@ -38,17 +39,26 @@ func (s *Session) env() *stmtEnv {
 	if s.tx.status != txIdle {
 		e.now = s.tx.started
 	}
-	ctx := s.ctx
-	for _, n := range s.searchPath(false) {
-		if _, ok := s.schemaExists(ctx, n); ok {
-			e.explicit = append(e.explicit, n)
+	names := s.searchPath(false)
+	e.explicit = sync.OnceValue(func() []string {
+		var out []string
+		for _, n := range names {
+			if _, ok := s.schemaExists(s.ctx, n); ok {
+				out = append(out, n)
+			}
 		}
-	}
-	e.path = e.explicit
-	if !contains(e.explicit, "pg_catalog") {
-		e.path = append([]string{"pg_catalog"}, e.explicit...)
-	}
+		return out
+	})
 	return e
+}
+
+// path is the search path with pg_catalog, where it is searched.
+func (e *stmtEnv) path() []string {
+	out := e.explicit()
+	if !contains(out, "pg_catalog") {
+		out = append([]string{"pg_catalog"}, out...)
+	}
+	return out
 }
 
 func contains(list []string, x string) bool {
@@ -85,9 +95,9 @@ func (e *stmtEnv) SetSetting(name, value string, local bool) error {
 
 func (e *stmtEnv) SearchPath(implicit bool) []string {
 	if implicit {
-		return e.path
+		return e.path()
 	}
-	return e.explicit
+	return e.explicit()
 }
 
 // schemaExists finds a schema; the name is PostgreSQL's.
@@ -173,14 +183,14 @@ func (e *stmtEnv) RelationOID(ctx context.Context, name string) (uint32, bool, e
 	if len(n) > 2 {
 		return 0, false, pgerr.New(pgerr.FeatureNotSupported, "cross-database references are not implemented: %q", n.String())
 	}
-	for _, schema := range e.path {
+	for _, schema := range e.path() {
 		if oid, ok := pgcatalog.ByName(ctx, src, schema, n[0].Name); ok {
 			return oid, true, nil
 		}
 	}
 	// Unquoted names find tables of another case, as in FROM.
 	if !n[0].Quoted {
-		r := &resolver{s: e.s, path: e.path, pins: map[pinKey]catalog.Relation{}}
+		r := &resolver{s: e.s, path: e.path(), pins: map[pinKey]catalog.Relation{}}
 		if rel, err := r.find(ctx, n, catalog.ResolveOptions{}); err == nil {
 			return rel.OID(), true, nil
 		}
@@ -239,7 +249,7 @@ func (e *stmtEnv) Visible(ctx context.Context, fn string, oid uint32) (visible, 
 	if !ok {
 		return false, false
 	}
-	for _, schema := range e.path {
+	for _, schema := range e.path() {
 		if schema == o.Schema {
 			return true, true
 		}

@@ -177,6 +177,9 @@ func (e *Engine) toPG(ctx context.Context, err error, sql string) *pgerr.Error {
 		return e.internal(err, sql)
 	}
 	if errors.As(err, &pe) {
+		if pe.Code == pgerr.InternalError {
+			return e.internal(err, sql) // a panic of a worker
+		}
 		return pe
 	}
 	for _, r := range errorTable {
@@ -204,9 +207,20 @@ func (e *Engine) internal(err error, sql string) *pgerr.Error {
 	if len(sql) > 4096 {
 		sql = sql[:4096]
 	}
-	e.log.Error("internal error", "id", id, "err", err, "stmt", sql, "stack", stackOf(err))
-	return pgerr.Wrap(err, pgerr.InternalError, "internal error %s: %s", id, firstLine(err.Error())).
+	e.log.Error("internal error", "id", id, "err", chain(err), "stmt", sql, "stack", stackOf(err))
+	return pgerr.Wrap(err, pgerr.InternalError, "internal error %s: %s", id, strings.TrimPrefix(firstLine(err.Error()), "internal error: ")).
 		WithHint("This is a bug. The server's log says more under this number.")
+}
+
+// chain is err with every cause that its text does not show.
+func chain(err error) string {
+	s := err.Error()
+	for c := errors.Unwrap(err); c != nil; c = errors.Unwrap(c) {
+		if t := c.Error(); !strings.Contains(s, t) {
+			s += ": " + t
+		}
+	}
+	return s
 }
 
 func firstLine(s string) string {

@@ -40,7 +40,7 @@ func (s *Session) Bind(ctx context.Context, name string, p *Prepared, args []typ
 	ctx, done := s.work(ctx, p.SQL)
 	defer done()
 	defer func() {
-		s.finish(ctx, &err, p.SQL, time.Time{})
+		s.finish(ctx, recover(), &err, p.SQL, time.Time{})
 		if err != nil {
 			s.failed(err)
 		}
@@ -98,7 +98,7 @@ func (s *Session) Run(ctx context.Context, pt *Portal, maxRows int, out ResultSi
 	began := time.Now()
 	p := pt.impl.(*portal)
 	defer func() {
-		s.finish(ctx, &err, pt.Prepared.SQL, began)
+		s.finish(ctx, recover(), &err, pt.Prepared.SQL, began)
 		if err != nil {
 			tag = ""
 			p.abandon()

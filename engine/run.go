@@ -196,9 +196,10 @@ func textCols(names ...string) []Column {
 
 // finish is deferred around everything that runs for a client: it recovers
 // panics, turns errors into *pgerr.Error, counts and logs. began zero: not a
-// statement of its own.
-func (s *Session) finish(ctx context.Context, err *error, sql string, began time.Time) {
-	if p := recover(); p != nil {
+// statement of its own. p is what recover returned: it must be called by the
+// deferred function itself.
+func (s *Session) finish(ctx context.Context, p any, err *error, sql string, began time.Time) {
+	if p != nil {
 		*err = s.eng.panicked(p, debug.Stack())
 	}
 	if !began.IsZero() {

@@ -298,7 +298,7 @@ func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, 
 	ctx, done := s.work(ctx, text)
 	defer done()
 	began := time.Now()
-	defer func() { s.finish(ctx, &err, text, began) }()
+	defer func() { s.finish(ctx, recover(), &err, text, began) }()
 	if err := s.admit(st); err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func (s *Session) Sync(ctx context.Context, failed bool, out ResultSink) (err er
 	}
 	ctx, done := s.work(ctx, "")
 	defer done()
-	defer func() { s.finish(ctx, &err, "", time.Time{}) }()
+	defer func() { s.finish(ctx, recover(), &err, "", time.Time{}) }()
 	if failed || s.tx.implicitFailed {
 		s.endTx(false)
 		return nil
@@ -353,7 +353,7 @@ func (s *Session) Prepare(ctx context.Context, name, sql string, params []types.
 	ctx, done := s.work(ctx, sql)
 	defer done()
 	defer func() {
-		s.finish(ctx, &err, sql, time.Time{})
+		s.finish(ctx, recover(), &err, sql, time.Time{})
 		if err != nil {
 			p = nil
 			s.failed(err)

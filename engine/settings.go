@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sort"
 	"strings"
+
+	"github.com/paimon-sql/paimon-sql/sql/planner"
 )
 
 // Scope says when a setting may change. PostgreSQL's words, in pg_settings.
@@ -98,10 +100,9 @@ const (
 	catPaimonX = "Paimon / Execution"
 )
 
-// OptimizerRules are the planner's rules that a session may turn off, by the
-// name that planner.Options.Disabled knows; the setting is paimon.rule_<name>.
-// The planner's own list is laid over it when the engine starts.
-var OptimizerRules []string
+// optimizerRules are the planner's rules that a session may turn off; the setting
+// is paimon.rule_<name>.
+var optimizerRules = planner.Rules()
 
 func baseSettings() []Setting {
 	b := func(name, def string, scope Scope, cat, doc string) Setting {
@@ -234,7 +235,7 @@ func baseSettings() []Setting {
 		}
 		list = append(list, b("enable_"+n, def, ScopeSession, catPlan, "Accepted and ignored."))
 	}
-	for _, n := range OptimizerRules {
+	for _, n := range optimizerRules {
 		list = append(list, b("paimon.rule_"+n, "on", ScopeSession, catPlan, "Turns the optimiser rule "+n+" off and on."))
 	}
 	for k := range list {

@@ -423,7 +423,7 @@ func (s *settings) derive() *derived {
 	}
 	d.path, _ = splitNames(str("search_path"))
 	var off strings.Builder
-	for _, r := range OptimizerRules {
+	for _, r := range optimizerRules {
 		if str("paimon.rule_"+r) == "off" {
 			if d.disabled == nil {
 				d.disabled = map[string]bool{}

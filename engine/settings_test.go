@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"bytes"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 
@@ -170,5 +173,26 @@ func TestSplitNames(t *testing.T) {
 		if ok != tt.ok || ok && strings.Join(got, "|") != tt.want {
 			t.Errorf("%q: %v %v", tt.in, got, ok)
 		}
+	}
+}
+
+var rewrite = flag.Bool("rewrite", false, "write generated files anew")
+
+// TestSettingsDoc: docs/settings.md is what the list says. -rewrite writes it.
+func TestSettingsDoc(t *testing.T) {
+	var b bytes.Buffer
+	WriteSettings(&b)
+	const name = "../docs/settings.md"
+	if *rewrite {
+		if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(have, b.Bytes()) {
+		t.Errorf("%s is old: go test ./engine -run TestSettingsDoc -rewrite", name)
 	}
 }
