@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/peterh/liner"
@@ -32,6 +33,7 @@ type sh struct {
 	expanded bool
 	timing   bool
 	failed   bool // the last statement
+	tty      bool // a person is waiting
 }
 
 // lineReader reads one line; io.EOF ends the input, liner.ErrPromptAborted is
@@ -54,6 +56,7 @@ func (a *app) shell(ctx context.Context, c client, format string, overWire bool)
 		}, true)
 		return err
 	}
+	s.tty = true
 	l := liner.NewLiner()
 	defer l.Close() //nolint:errcheck // the terminal is put back as far as it goes
 	l.SetCtrlCAborts(true)
@@ -168,11 +171,46 @@ func (s *sh) run(sql string) {
 	}
 	began := time.Now()
 	sql = strings.TrimLeft(sql, " \t\n")
-	s.failed = s.a.runText(ctx, s.c, sql, &results{p: p, out: s.out, err: s.a.err}) != nil
+	r := &results{p: p, out: s.out, err: s.a.err}
+	done := func() {}
+	if s.tty {
+		done = s.progress(began)
+		r.began = done
+	}
+	s.failed = s.a.runText(ctx, s.c, sql, r) != nil
+	done()
 	if s.timing {
 		fmt.Fprintf(s.out, "Time: %.3f ms\n", float64(time.Since(began).Microseconds())/1000)
 	}
 	s.out.Flush() //nolint:errcheck // a terminal that is gone ends the loop
+}
+
+// progress shows how long a statement has been running, from one second on,
+// until the function it returns is called: at the first row or at the end.
+func (s *sh) progress(began time.Time) (done func()) {
+	stop, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		shown := false
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-stop:
+				if shown {
+					fmt.Fprint(s.a.err, "\r\x1b[K")
+				}
+				return
+			case now := <-t.C:
+				shown = true
+				fmt.Fprintf(s.a.err, "\rrunning for %d s, Ctrl-C cancels", int(now.Sub(began).Seconds()))
+			}
+		}
+	}()
+	return sync.OnceFunc(func() {
+		close(stop)
+		<-gone
+	})
 }
 
 // meta runs a backslash command; true means quit.

@@ -33,6 +33,13 @@ type results struct {
 	err   io.Writer
 	quiet bool // no notices
 	rows  int64
+	began func() // called before the first rows; may be nil
+}
+
+func (r *results) started() {
+	if r.began != nil {
+		r.began()
+	}
 }
 
 func (r *results) notice(severity, message, hint string) {
@@ -271,6 +278,7 @@ func (k *localSink) Columns(cols []engine.Column) error {
 }
 
 func (k *localSink) Batch(_ context.Context, b *vec.Batch) error {
+	k.r.started()
 	k.rows += int64(b.Size())
 	return k.r.p.block(arrowBlock(k.cols, b, k.s))
 }
@@ -340,6 +348,7 @@ func (w *remote) Exec(ctx context.Context, sql string, r *results) error {
 		}
 		r.rows = 0
 		for rr.NextRow() {
+			r.started()
 			r.rows++
 			if err := r.p.block(textBlock(oids, rr.Values())); err != nil {
 				return err
