@@ -32,7 +32,7 @@ func (d *decoder) param(t types.Type, b []byte, format int16, num int) (types.Da
 	case 1:
 		v, err = d.binary(t, b, 0)
 	default:
-		return nil, badFormat(format)
+		err = badFormat(format)
 	}
 	if err == nil {
 		return v, nil

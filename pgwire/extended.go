@@ -154,11 +154,17 @@ func (c *conn) describe(body []byte) error {
 	}
 	var cols []engine.Column
 	var formats []int16
+	// Describing columns may need the catalog, which a failed transaction cannot
+	// read; what returns no rows, such as ROLLBACK, can be described.
+	aborted := c.sess.TxStatus() == 'E'
 	switch kind {
 	case 'S':
 		p, err := c.sess.Statement(name)
 		if err != nil {
 			return c.fail(err)
+		}
+		if aborted && p.Columns != nil {
+			return c.fail(errAborted())
 		}
 		pos := c.out.begin('t')
 		c.out.buf = binary.BigEndian.AppendUint16(c.out.buf, uint16(len(p.Params)))
@@ -171,6 +177,9 @@ func (c *conn) describe(body []byte) error {
 		p, err := c.sess.Portal(name)
 		if err != nil {
 			return c.fail(err)
+		}
+		if aborted && p.Columns != nil {
+			return c.fail(errAborted())
 		}
 		cols, formats = p.Columns, p.Formats
 	default:
@@ -220,6 +229,10 @@ func (c *conn) execute(body []byte) error {
 		return c.out.flush()
 	}
 	return nil
+}
+
+func errAborted() error {
+	return pgerr.New(pgerr.InFailedSQLTransaction, "current transaction is aborted, commands ignored until end of transaction block")
 }
 
 // close answers Close; what does not exist is closed as well.
