@@ -86,12 +86,6 @@ type PartMerger interface {
 	MergePart(other State, from, to []uint32) error
 }
 
-// Lookup returns the aggregates by lower-case name.
-func Lookup(name string) []*Def { return byName[name] }
-
-// All returns every aggregate in a fixed order, for pg_proc.
-func All() []*Def { return all }
-
 // WindowDef is a pure window function.
 type WindowDef struct {
 	Name     string
@@ -121,16 +115,3 @@ type Partition struct {
 	FrameStart, FrameEnd []int32
 	Excluded             func(row, j int) bool
 }
-
-// LookupWindow returns the pure window functions by name.
-func LookupWindow(name string) []*WindowDef { return windows[name] }
-
-// AllWindows returns every window function, for pg_proc.
-func AllWindows() []*WindowDef { return allWindows }
-
-var (
-	byName     = map[string][]*Def{}
-	windows    = map[string][]*WindowDef{}
-	all        []*Def
-	allWindows []*WindowDef
-)

@@ -1,0 +1,76 @@
+package aggregate
+
+import (
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+)
+
+// arg returns argument i of an Update as a plain array.
+func arg(args []vec.Vec, i int, groups []uint32, sel []uint16) arrow.Array {
+	return plain(args[i], groups, sel)
+}
+
+// row is the row of the i-th live row.
+func row(sel []uint16, i int) int {
+	if sel == nil {
+		return i
+	}
+	return int(sel[i])
+}
+
+// pairs calls f for group from[i] (or i) of the other state and to[i] here.
+func pairs(from, to []uint32, f func(from, to uint32)) {
+	for i, t := range to {
+		s := uint32(i)
+		if from != nil {
+			s = from[i]
+		}
+		f(s, t)
+	}
+}
+
+// validOf makes a validity bitmap of groups [from, to) from flags; nil when all
+// are set.
+func validOf(seen []bool, from, to int) []byte {
+	var b []byte
+	for i := from; i < to; i++ {
+		if seen[i] {
+			continue
+		}
+		if b == nil {
+			b = vec.FullBitmap(to - from)
+		}
+		vec.ClearBit(b, i-from)
+	}
+	return b
+}
+
+func fixed(k types.Kind) types.Type { return types.Of(k) }
+
+func one(t types.Type) []types.Type { return []types.Type{t} }
+
+// decs makes a numeric array of the binary form; nil is NULL.
+func decs(from, to int, f func(i int) *numeric.Dec) arrow.Array {
+	ds := make([]types.Datum, to-from)
+	for i := from; i < to; i++ {
+		if d := f(i); d != nil {
+			ds[i-from] = d
+		}
+	}
+	return vec.FromDatums(tNumeric, ds)
+}
+
+var (
+	tInt2, tInt4, tInt8 = fixed(types.Int2), fixed(types.Int4), fixed(types.Int8)
+	tFloat4, tFloat8    = fixed(types.Float4), fixed(types.Float8)
+	tNumeric            = fixed(types.Numeric)
+	tText, tBytea       = fixed(types.Text), fixed(types.Bytea)
+	tBool               = fixed(types.Bool)
+	tInterval           = fixed(types.Interval)
+	tAny                = fixed(types.Any)
+	tAnyElement         = fixed(types.AnyElement)
+	tAnyArray           = fixed(types.AnyArray)
+)
