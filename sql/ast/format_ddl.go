@@ -262,11 +262,6 @@ func (f *formatter) constraint(k *Constraint, column bool) {
 	case ConstraintIdentity:
 		f.identity(k)
 	case ConstraintGenerated:
-		if k.Virtual {
-			f.s("AS ")
-			f.expr(k.Expr)
-			return
-		}
 		f.s("GENERATED ALWAYS AS (")
 		f.expr(k.Expr)
 		f.s(") STORED")

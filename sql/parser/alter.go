@@ -19,7 +19,7 @@ func (p *parser) alter() ast.Stmt {
 	case p.kw("table"), p.kw("view"), p.kw("sequence"), p.kw("index"):
 		kind = upper(p.tok().text)
 		p.next()
-	case p.kw("role"), p.kw("user") && !p.kwAt(1, "mapping"), p.kw("group"):
+	case p.kw("role"), p.kw("user") && !p.userMapping(), p.kw("group"):
 		return p.alterRole()
 	case p.kw("database"):
 		return p.alterDatabase()
@@ -28,7 +28,7 @@ func (p *parser) alter() ast.Stmt {
 	case p.kw2("system", "set"), p.kw2("system", "reset"):
 		return p.alterSystem()
 	}
-	if kind == "" || p.kw("all") {
+	if kind == "" || p.kw("all") && (kind == "TABLE" || kind == "INDEX" || kind == "MATERIALIZED VIEW") {
 		p.i = start
 		return p.unsupported()
 	}
@@ -213,11 +213,7 @@ func (p *parser) alterColumnDef() *ast.ColumnDef {
 	if len(path) > 1 {
 		c.Path = path
 	}
-	if p.kw("as") && len(path) == 1 {
-		p.computedColumn(c)
-	} else {
-		p.columnRest(c)
-	}
+	p.columnRest(c)
 	switch {
 	case p.acceptKw("first"):
 		c.First = true
@@ -338,14 +334,13 @@ func (p *parser) alterColumn(c *ast.AlterCmd) {
 	if p.acceptKw("constraint") {
 		c.Op, c.Name = ast.AlterConstraint, p.colID()
 		c.Constraint = &ast.Constraint{Loc: p.loc(), Kind: ast.ConstraintForeignKey}
-		pos := p.pos()
 		p.constraintAttrs(c.Constraint, "ALTER CONSTRAINT")
 		if k := c.Constraint; p.err == nil && (k.NotValid || k.NoInherit) {
 			word := "NOT VALID"
 			if !k.NotValid {
 				word = "NO INHERIT"
 			}
-			p.failAt(pos, pgerr.FeatureNotSupported, "ALTER CONSTRAINT constraints cannot be marked %s", word)
+			p.fail(pgerr.New(pgerr.FeatureNotSupported, "ALTER CONSTRAINT constraints cannot be marked %s", word))
 		}
 		return
 	}
@@ -372,9 +367,9 @@ func (p *parser) alterColumn(c *ast.AlterCmd) {
 			p.expectKw("null")
 			c.Op = ast.DropNotNull
 		case p.acceptKw("expression"):
-			c.Op, c.IfExists = ast.DropExpression, p.ifExists()
+			c.Op, c.IfExists = ast.DropExpression, p.ifThenExists()
 		case p.acceptKw("identity"):
-			c.Op, c.IfExists = ast.DropIdentity, p.ifExists()
+			c.Op, c.IfExists = ast.DropIdentity, p.ifThenExists()
 		default:
 			p.syntaxError()
 		}

@@ -33,7 +33,10 @@ func (p *parser) columnConstraint() *ast.Constraint {
 		p.expect('(')
 		k.Expr = p.expr()
 		p.expect(')')
-		k.NoInherit = p.acceptKws("no inherit")
+		if p.acceptKw("no") {
+			p.expectKw("inherit")
+			k.NoInherit = true
+		}
 	case p.acceptKw("default"):
 		k.Kind = ast.ConstraintDefault
 		k.Expr = p.bExpr()
@@ -69,10 +72,9 @@ func (p *parser) columnConstraint() *ast.Constraint {
 
 // nullsDistinct parses NULLS [NOT] DISTINCT and returns whether NOT was there.
 func (p *parser) nullsDistinct() bool {
-	if !p.kw("nulls") || !p.kwAt(1, "not") && !p.kwAt(1, "distinct") {
+	if !p.acceptKw("nulls") {
 		return false
 	}
-	p.next()
 	not := p.acceptKw("not")
 	p.expectKw("distinct")
 	return not
@@ -277,9 +279,9 @@ func (p *parser) exclude(k *ast.Constraint) {
 
 // constraintAttrs parses the attributes after a table constraint. Which of
 // them a constraint may have is the grammar's business in PostgreSQL; its
-// errors point at the first attribute, contradictions at the second.
+// errors for that have no position, those for contradictions point at the
+// second attribute.
 func (p *parser) constraintAttrs(k *ast.Constraint, what string) {
-	start := p.pos()
 	conflict := func(pos ast.Pos, bad bool) bool {
 		if bad && p.err == nil {
 			p.failAt(pos, pgerr.SyntaxError, "conflicting constraint properties")
@@ -315,7 +317,7 @@ func (p *parser) constraintAttrs(k *ast.Constraint, what string) {
 			p.expectKw("inherit")
 			k.NoInherit = true
 		default:
-			p.checkAttrs(k, what, start)
+			p.checkAttrs(k, what)
 			return
 		}
 		if p.err == nil && k.NotDeferrable && k.Deferred {
@@ -325,11 +327,9 @@ func (p *parser) constraintAttrs(k *ast.Constraint, what string) {
 	}
 }
 
-func (p *parser) checkAttrs(k *ast.Constraint, what string, pos ast.Pos) {
+func (p *parser) checkAttrs(k *ast.Constraint, what string) {
 	bad := func(word string) {
-		if p.err == nil {
-			p.failAt(pos, pgerr.FeatureNotSupported, "%s constraints cannot be marked %s", what, word)
-		}
+		p.fail(pgerr.New(pgerr.FeatureNotSupported, "%s constraints cannot be marked %s", what, word))
 	}
 	if k.Kind == ast.ConstraintCheck && (k.Deferrable || k.Deferred) {
 		bad("DEFERRABLE")
@@ -378,7 +378,7 @@ func (p *parser) collateClass(e *ast.IndexElem) {
 	if p.acceptKw("collate") {
 		e.Collation = p.anyName()
 	}
-	if p.tok().isColID() && !(p.kw("nulls") && (p.kwAt(1, "first") || p.kwAt(1, "last"))) {
+	if p.tok().isColID() {
 		e.OpClass = p.anyName()
 	}
 }

@@ -15,20 +15,16 @@ func (p *parser) create() ast.Stmt {
 	switch {
 	case p.kw("table"):
 		return p.createTable(pers, orReplace)
-	case p.kw("view"), p.kw("recursive") && p.kwAt(1, "view"):
+	case p.kw("view"), p.kw("recursive"):
 		return p.createView(pers, orReplace)
 	case orReplace && pers == ast.Permanent && (p.kw("function") || p.kw("procedure")):
 		return p.createFunction(true)
-	case orReplace:
+	case orReplace && pers == ast.Permanent:
 		p.i = start
 		return p.unsupported()
-	case p.kw("sequence"):
+	case !orReplace && p.kw("sequence"):
 		return p.createSequence(pers)
-	case p.kw2("materialized", "view"):
-		if pers == ast.Temporary {
-			p.syntaxError()
-			return nil
-		}
+	case !orReplace && p.kw("materialized") && pers != ast.Temporary:
 		return p.createMatView(pers)
 	case pers != ast.Permanent:
 		p.syntaxError()
@@ -39,7 +35,7 @@ func (p *parser) create() ast.Stmt {
 		return p.createIndex()
 	case p.kw("function"), p.kw("procedure"):
 		return p.createFunction(false)
-	case p.kw("role"), p.kw("group"), p.kw("user") && !p.kwAt(1, "mapping"):
+	case p.kw("role"), p.kw("group"), p.kw("user") && !p.userMapping():
 		return p.createRole()
 	case p.kw("database"):
 		return p.createDatabase()
@@ -90,7 +86,7 @@ func (p *parser) createView(pers ast.Persistence, orReplace bool) ast.Stmt {
 func (p *parser) createMatView(pers ast.Persistence) ast.Stmt {
 	c := &ast.CreateTableAs{Materialized: true, Persistence: pers}
 	p.next()
-	p.next()
+	p.expectKw("view")
 	c.IfNotExists = p.ifNotExists()
 	c.Name = p.qualifiedName()
 	c.Columns = p.optColumns()
@@ -271,7 +267,9 @@ func (p *parser) schemaElement() ast.Stmt {
 	case !p.kw("create"):
 		return nil
 	}
+	p.inSchemaElem = true
 	s := p.create()
+	p.inSchemaElem = false
 	if p.err != nil {
 		return nil
 	}
@@ -284,7 +282,7 @@ func (p *parser) schemaElement() ast.Stmt {
 			return s
 		}
 	}
-	p.i = start
+	p.i = start + 1
 	p.syntaxError()
 	return nil
 }
@@ -389,7 +387,8 @@ func (p *parser) routineBody(f *ast.CreateFunction) {
 			return
 		}
 		f.Return = p.expr()
-	case p.acceptKws("begin atomic"):
+	case p.acceptKw("begin"):
+		p.expectKw("atomic")
 		f.IsAtomic = true
 		for p.err == nil && !p.kw("end") {
 			start := p.i

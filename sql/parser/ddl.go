@@ -29,6 +29,8 @@ type tableTail struct {
 	onCommit    ast.OnCommit
 	tablespace  ast.Ident
 	comment     *string
+	elements    bool // a list of elements, or what stands for it, was there
+	named       bool // the columns were named before AS
 	lake        bool // one of the lake dialects' clauses was there
 }
 
@@ -38,8 +40,10 @@ func (p *parser) createTable(pers ast.Persistence, orReplace bool) ast.Stmt {
 	t := &ast.CreateTable{Persistence: pers, OrReplace: orReplace}
 	t.IfNotExists = p.ifNotExists()
 	t.Name = p.qualifiedName()
-	var tail tableTail
+	tail := tableTail{elements: true}
 	switch {
+	case p.asOnly:
+		return p.createTableAs(t, tail)
 	case p.kw("of"):
 		p.next()
 		t.OfType = p.anyName()
@@ -56,7 +60,7 @@ func (p *parser) createTable(pers ast.Persistence, orReplace bool) ast.Stmt {
 		}
 		t.Bound = p.partitionBound()
 		p.tableTail(&tail, false)
-	case p.is('(') && !p.columnNames():
+	case p.is('(') && (p.inSchemaElem || !p.columnNames()):
 		if p.peek(1).kind == ')' {
 			p.next()
 			p.next()
@@ -90,8 +94,17 @@ func (p *parser) columnNames() bool {
 
 func (p *parser) createTableAs(t *ast.CreateTable, tail tableTail) ast.Stmt {
 	cols := p.optColumns()
+	tail.elements, tail.named = false, cols != nil
 	p.tableTail(&tail, false)
-	if !p.kw("as") && tail.lake && cols == nil && p.err == nil {
+	if p.kw("partition") && cols == nil {
+		p.next() // only PARTITION OF could follow
+		p.syntaxError()
+	}
+	if p.inSchemaElem {
+		p.syntaxError()
+		return nil
+	}
+	if !p.kw("as") && tail.lake && cols == nil && p.err == nil && !p.asOnly {
 		// A lake table without columns: its schema comes from elsewhere.
 		t.Schemaless = true
 		t.PartitionBy, t.Using, t.Options = tail.partitionBy, tail.using, tail.options
@@ -140,10 +153,15 @@ func (p *parser) tableTail(t *tableTail, inherits bool) {
 		case once(1, inherits && p.kw("inherits")):
 			p.next()
 			t.inherits = parens(p, p.qualifiedName)
-		case once(2, p.kw("partition")):
+		case once(2, p.kw("partition") && t.elements):
 			p.next()
 			p.expectKw("by")
 			t.partitionBy = p.partitionBy()
+		case once(2, !t.named && p.kw2("partition", "by") && p.peek(2).kind == '('):
+			// Before AS: PostgreSQL has no partitions there.
+			p.next()
+			p.next()
+			t.partitionBy, t.lake = p.partitionBy(), true
 		case t.partitionBy == nil && p.word("partitioned"):
 			p.next()
 			p.expectKw("by")
@@ -152,13 +170,13 @@ func (p *parser) tableTail(t *tableTail, inherits bool) {
 			p.next()
 			t.using = p.colID()
 			t.lake = t.lake || t.using.Name == "paimon"
-		case p.kw("with") && p.peek(1).kind == '(' && (once(4, true) || t.lake):
+		case p.kw("with") && (once(4, true) || t.lake):
 			p.next()
 			t.lake = t.lake || p.peek(1).kind == tString
 			t.options = append(t.options, p.optionsOrEmpty()...)
-		case once(4, p.kw("without") && p.kwAt(1, "oids")):
+		case once(4, p.kw("without")):
 			p.next()
-			p.next()
+			p.expectKw("oids")
 		case p.word("tblproperties") && p.peek(1).kind == '(':
 			p.next()
 			t.options, t.lake = append(t.options, p.options()...), true
@@ -203,7 +221,7 @@ func (p *parser) onCommit() ast.OnCommit {
 // elements, or bare columns.
 func (p *parser) partitionBy() *ast.PartitionBy {
 	b := &ast.PartitionBy{Loc: p.loc()}
-	if !p.is('(') {
+	if !p.is('(') || !p.columnNames() {
 		b.Strategy = p.colID().Name
 	}
 	b.Elems = parens(p, p.partitionElem)
@@ -384,21 +402,8 @@ func (p *parser) likeTable() *ast.LikeTable {
 // columnDef parses a column of CREATE TABLE.
 func (p *parser) columnDef() *ast.ColumnDef {
 	c := &ast.ColumnDef{Loc: p.loc(), Name: p.colID()}
-	if p.kw("as") {
-		p.computedColumn(c)
-		return c
-	}
 	p.columnRest(c)
 	return c
-}
-
-// computedColumn parses Flink's name AS expr.
-func (p *parser) computedColumn(c *ast.ColumnDef) {
-	k := &ast.Constraint{Loc: p.loc(), Kind: ast.ConstraintGenerated, Virtual: true}
-	p.next()
-	k.Expr = p.expr()
-	c.Constraints = append(c.Constraints, k)
-	c.Comment = p.optComment()
 }
 
 // columnRest parses a column from its type on.
@@ -412,8 +417,7 @@ func (p *parser) columnRest(c *ast.ColumnDef) {
 			c.Compression = p.colID()
 		}
 	}
-	if p.kw("options") && p.peek(1).kind == '(' {
-		p.next()
+	if p.acceptKw("options") {
 		c.Options = p.foreignOptions()
 	}
 	p.columnQuals(c)

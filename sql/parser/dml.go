@@ -296,7 +296,8 @@ func (p *parser) mergeInsert(w *ast.MergeWhen) {
 		w.Star = true
 		return
 	}
-	if p.acceptKws("default values") {
+	if p.acceptKw("default") {
+		p.expectKw("values")
 		return
 	}
 	if p.is('(') {
@@ -386,7 +387,12 @@ func (p *parser) copyStmt() ast.Stmt {
 	switch {
 	case p.err != nil:
 	case s.Program && s.Std:
-		p.failAt(filePos, pgerr.SyntaxError, "STDIN/STDOUT not allowed with PROGRAM")
+		// Only the form with a query has a position.
+		err := pgerr.New(pgerr.SyntaxError, "STDIN/STDOUT not allowed with PROGRAM")
+		if s.Query != nil {
+			err = err.WithPosition(CharPosition(p.src, filePos))
+		}
+		p.fail(err)
 	case s.Where != nil && !s.From:
 		p.failAt(wherePos, pgerr.SyntaxError, "WHERE clause not allowed with COPY TO")
 	}

@@ -181,7 +181,7 @@ func (p *parser) infix(mode exprMode) prec {
 	var level prec
 	switch t.text {
 	case "operator":
-		if p.peek(1).kind != '(' {
+		if mode == modeTarget && endsTarget(p.peek(1)) {
 			return precNone
 		}
 		return precOp
@@ -201,12 +201,10 @@ func (p *parser) infix(mode exprMode) prec {
 	case "in", "like", "ilike", "between", "similar":
 		level = precLike
 	case "not":
-		switch n := p.peek(1); {
-		case n.isKw("in"), n.isKw("like"), n.isKw("ilike"), n.isKw("between"), n.isKw("similar"):
-			level = precLike
-		default:
+		if !t.la {
 			return precNone
 		}
+		level = precLike
 	case "at":
 		level = precAt
 	case "collate":
@@ -401,7 +399,10 @@ func (p *parser) normalForm() string {
 // precLike when the form ends in an operand.
 func (p *parser) like(left ast.Expr) (ast.Expr, prec) {
 	loc := p.loc()
-	not := p.acceptKw("not")
+	not := p.tok().la // NOT
+	if not {
+		p.next()
+	}
 	switch {
 	case p.acceptKw("between"):
 		b := &ast.Between{Loc: loc, Expr: left, Not: not}
@@ -503,7 +504,7 @@ func (p *parser) parenExpr(loc ast.Loc, q *ast.Query, items []ast.Expr) ast.Expr
 
 // overlaps parses OVERLAPS row if it follows row.
 func (p *parser) overlaps(row *ast.Row) ast.Expr {
-	if !p.kw("overlaps") || p.peek(1).kind != '(' && !p.kwAt(1, "row") {
+	if !p.kw("overlaps") || endsTarget(p.peek(1)) {
 		return row
 	}
 	loc := p.loc()
@@ -512,6 +513,8 @@ func (p *parser) overlaps(row *ast.Row) ast.Expr {
 	var right []ast.Expr
 	if p.acceptKw("row") {
 		right = p.rowElems()
+	} else if !p.is('(') {
+		p.syntaxError()
 	} else {
 		var q *ast.Query
 		q, right = p.parenContents(false)

@@ -374,6 +374,9 @@ func (p *parser) parenTableContents() (*ast.Query, ast.TableRef) {
 			q = p.selectRest(q)
 			p.expect(')')
 			return q, nil
+		case q != nil && !p.atJoin() && !p.kw("as") && !p.tok().isColID():
+			p.syntaxError()
+			return nil, nil
 		case q != nil:
 			ref = p.subqueryRef(pos, q, false)
 		default:

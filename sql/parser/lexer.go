@@ -64,6 +64,10 @@ func (l *lexer) at(n int) byte {
 
 // fail ends lexing with msg at or near src[start:end].
 func (l *lexer) fail(msg string, start, end int) {
+	if start >= len(l.src) {
+		l.failAs(pgerr.New(pgerr.SyntaxError, "%s at end of input", msg), start)
+		return
+	}
 	l.failAs(pgerr.New(pgerr.SyntaxError, "%s at or near \"%s\"", msg, l.src[start:end]), start)
 }
 
@@ -164,7 +168,8 @@ func (l *lexer) next() {
 	case c == '$':
 		l.dollar()
 	case c == '`':
-		if strings.IndexByte(l.src[start+1:], '`') >= 0 {
+		// Two backticks in a row are an operator, as in PostgreSQL.
+		if strings.IndexByte(l.src[start+1:], '`') > 0 {
 			l.delimited(start, start+1, '`')
 			return
 		}
@@ -206,9 +211,23 @@ func (l *lexer) word() {
 	if k, ok := keywords[w]; ok {
 		t := l.add(tKeyword, start, w)
 		t.class, t.bare = k.class, k.bare
+		if n := len(l.toks); n > 1 && l.toks[n-2].kind == tKeyword {
+			markLookahead(&l.toks[n-2], w)
+		}
 		return
 	}
 	l.add(tIdent, start, w)
+}
+
+// markLookahead marks a NOT or NULLS that w, the next word, makes another token
+// than the word alone: an LALR(1) grammar could not tell them apart.
+func markLookahead(t *token, w string) {
+	switch w {
+	case "between", "in", "like", "ilike", "similar":
+		t.la = t.text == "not"
+	case "first", "last":
+		t.la = t.text == "nulls"
+	}
 }
 
 // foldCase lowers ASCII letters only, as PostgreSQL does in UTF-8. Names are
@@ -224,7 +243,9 @@ func foldCase(s string) string {
 }
 
 // number lexes a number: digits, digits.digits, with or without an exponent.
-// 1..10 is 1, .., 10.
+// 1..10 is 1, .., 10. A word that follows at once is an error, and as the
+// longest match wins, so is the word after the mantissa if it goes beyond the
+// exponent: 1e5 is a number, 1e5$x is 1 and junk.
 func (l *lexer) number() {
 	start := l.i
 	integer := true
@@ -233,10 +254,8 @@ func (l *lexer) number() {
 		integer = false
 		l.i++
 		l.digits()
-	} else if l.at(0) == '.' {
-		l.addInt(start)
-		return
 	}
+	end, junk := l.i, l.wordEnd(l.i)
 	if c := l.at(0); c == 'e' || c == 'E' {
 		n := 1
 		if s := l.at(1); s == '+' || s == '-' {
@@ -247,20 +266,30 @@ func (l *lexer) number() {
 			integer = false
 			l.i += n
 			l.digits()
+			end = l.i
+			junk = max(junk, l.wordEnd(end))
 		case n == 2:
-			l.fail("trailing junk after numeric literal", start, l.i+2)
-			return
+			junk = max(junk, l.i+2)
 		}
 	}
-	if l.i < len(l.src) && isIdentStart(l.src[l.i]) {
-		l.fail("trailing junk after numeric literal", start, l.i+charLen(l.src[l.i:]))
-		return
-	}
-	if integer {
+	switch {
+	case junk > end:
+		l.fail("trailing junk after numeric literal", start, junk)
+	case integer:
 		l.addInt(start)
-		return
+	default:
+		l.add(tFloat, start, l.src[start:l.i])
 	}
-	l.add(tFloat, start, l.src[start:l.i])
+}
+
+// wordEnd returns the end of the word that begins at i, or i.
+func (l *lexer) wordEnd(i int) int {
+	if i < len(l.src) && isIdentStart(l.src[i]) {
+		for i < len(l.src) && isIdentCont(l.src[i]) {
+			i++
+		}
+	}
+	return i
 }
 
 func (l *lexer) digits() {
@@ -293,8 +322,8 @@ func (l *lexer) dollar() {
 	if isDigit(l.at(1)) {
 		l.i++
 		l.digits()
-		if l.i < len(l.src) && isIdentStart(l.src[l.i]) {
-			l.fail("trailing junk after parameter", start, l.i+charLen(l.src[l.i:]))
+		if end := l.wordEnd(l.i); end > l.i {
+			l.fail("trailing junk after parameter", start, end)
 			return
 		}
 		l.add(tParam, start, l.src[start+1:l.i])

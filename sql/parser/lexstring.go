@@ -14,7 +14,7 @@ import (
 // two literals with a line break between them are one. escapes says whether
 // backslashes escape.
 func (l *lexer) quoted(start, body int, escapes bool, kind tokKind, str ast.StringKind) {
-	text, ok := l.scanQuoted(start, body, escapes)
+	text, ok := l.scanQuoted(start, body, escapes, kind == tString)
 	if !ok {
 		if l.err == nil {
 			l.fail(unterminated(kind), start, len(l.src))
@@ -36,7 +36,9 @@ func unterminated(kind tokKind) string {
 
 // scanQuoted reads string content from body and leaves l.i after the closing
 // quote. It returns false when there is none or an escape is wrong.
-func (l *lexer) scanQuoted(start, body int, escapes bool) (string, bool) {
+// doubles says whether a quote written twice is part of the content, as it is
+// in all strings but bit strings.
+func (l *lexer) scanQuoted(start, body int, escapes, doubles bool) (string, bool) {
 	// The common string has nothing special in it and is a slice of the source.
 	special := "'"
 	if escapes {
@@ -50,6 +52,12 @@ func (l *lexer) scanQuoted(start, body int, escapes bool) (string, bool) {
 		if n < 0 {
 			return "", false
 		}
+		if i+n+1 >= len(l.src) || l.src[i+n] == '\'' && !isSpace(l.src[i+n+1]) && l.src[i+n+1] != '\'' && l.src[i+n+1] != '-' {
+			if i == body && l.src[i+n] == '\'' {
+				l.i = i + n + 1
+				return l.src[body : i+n], true
+			}
+		}
 		b.WriteString(l.src[i : i+n])
 		i += n
 		if l.src[i] == '\\' {
@@ -61,7 +69,7 @@ func (l *lexer) scanQuoted(start, body int, escapes bool) (string, bool) {
 			i = end
 			continue
 		}
-		if i+1 < len(l.src) && l.src[i+1] == '\'' {
+		if doubles && i+1 < len(l.src) && l.src[i+1] == '\'' {
 			b.WriteByte('\'')
 			i += 2
 			continue
@@ -236,7 +244,7 @@ func (l *lexer) unicode(start int) {
 			l.fail("zero-length delimited identifier", start, end)
 			return
 		}
-	} else if text, ok = l.scanQuoted(start, start+3, false); !ok {
+	} else if text, ok = l.scanQuoted(start, start+3, false, true); !ok {
 		l.fail("unterminated quoted string", start, len(l.src))
 		return
 	}

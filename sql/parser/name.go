@@ -9,25 +9,25 @@ import (
 
 // isColID reports whether t can name a column or table.
 func (t *token) isColID() bool {
-	return t.kind == tIdent || t.kind == tKeyword && (t.class == kwUnreserved || t.class == kwColName)
+	return t.kind == tIdent || t.kind == tKeyword && !t.la && (t.class == kwUnreserved || t.class == kwColName)
 }
 
 // isTypeFuncName reports whether t can name a function or type.
 func (t *token) isTypeFuncName() bool {
-	return t.kind == tIdent || t.kind == tKeyword && (t.class == kwUnreserved || t.class == kwTypeFunc)
+	return t.kind == tIdent || t.kind == tKeyword && !t.la && (t.class == kwUnreserved || t.class == kwTypeFunc)
 }
 
 // isNonReserved reports whether t is a word that is not reserved.
 func (t *token) isNonReserved() bool {
-	return t.kind == tIdent || t.kind == tKeyword && t.class != kwReserved
+	return t.kind == tIdent || t.kind == tKeyword && !t.la && t.class != kwReserved
 }
 
 // isLabel reports whether t can stand after AS or a dot.
-func (t *token) isLabel() bool { return t.kind == tIdent || t.kind == tKeyword }
+func (t *token) isLabel() bool { return t.kind == tIdent || t.kind == tKeyword && !t.la }
 
 // isBareLabel reports whether t can label a column without AS.
 func (t *token) isBareLabel() bool {
-	return t.kind == tIdent || t.kind == tKeyword && t.bare
+	return t.kind == tIdent || t.kind == tKeyword && !t.la && t.bare
 }
 
 func (p *parser) takeIdent(ok bool) ast.Ident {
@@ -71,7 +71,9 @@ func (p *parser) firstPart() ast.Ident {
 	return p.takeIdent(p.tok().isColID() || p.atDefaultSchema())
 }
 
-func (p *parser) atDefaultSchema() bool { return p.kw("default") && p.peek(1).kind == '.' }
+func (p *parser) atDefaultSchema() bool {
+	return p.kw("default") && p.peek(1).kind == '.' && p.peek(2).isLabel()
+}
 
 func (p *parser) qualifiedRest(first ast.Ident) ast.Name {
 	n := ast.Name{first}
@@ -219,6 +221,11 @@ func (p *parser) roleSpec() *ast.RoleSpec {
 // roleID reads a role that is made or renamed: a plain name.
 func (p *parser) roleID() *ast.RoleSpec {
 	r := p.roleSpec()
+	p.checkRoleID(r)
+	return r
+}
+
+func (p *parser) checkRoleID(r *ast.RoleSpec) {
 	switch r.Kind {
 	case ast.RolePublic:
 		p.failAt(r.Pos, pgerr.ReservedName, "role name \"public\" is reserved")
@@ -226,7 +233,6 @@ func (p *parser) roleID() *ast.RoleSpec {
 		word := [...]string{"CURRENT_ROLE", "CURRENT_USER", "SESSION_USER"}[r.Kind-ast.RoleCurrentRole]
 		p.failAt(r.Pos, pgerr.ReservedName, "%s cannot be used as a role name here", word)
 	}
-	return r
 }
 
 func (p *parser) roleList() []*ast.RoleSpec { return list(p, p.roleSpec) }

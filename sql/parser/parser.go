@@ -26,6 +26,11 @@ type parser struct {
 	err   *pgerr.Error
 	// lexErr is the error of the tError token, reported when it is reached.
 	lexErr *pgerr.Error
+	// inSchemaElem is set inside CREATE SCHEMA, where there is no CREATE
+	// TABLE AS.
+	inSchemaElem bool
+	// asOnly is set inside EXPLAIN, where there is no CREATE TABLE but that.
+	asOnly bool
 	// far is the index of the token at which err happened; the rules of
 	// unsupported statements keep the error that got farthest.
 	far int
@@ -161,11 +166,13 @@ func (p *parser) kwAt(n int, w string) bool { return p.peek(n).isKw(w) }
 // kw2 reports whether the current tokens are the keywords a b.
 func (p *parser) kw2(a, b string) bool { return p.kw(a) && p.kwAt(1, b) }
 
-func (t *token) isKw(w string) bool { return t.kind == tKeyword && t.text == w }
+// isKw reports whether t is the keyword w. The NOT of NOT IN and the NULLS of
+// NULLS FIRST are tokens of their own, and not these keywords.
+func (t *token) isKw(w string) bool { return t.kind == tKeyword && t.text == w && !t.la }
 
 // isWord reports whether the token is the unquoted word w, keyword or not.
 func (t *token) isWord(w string) bool {
-	return (t.kind == tKeyword || t.kind == tIdent && !t.quoted) && t.text == w
+	return (t.kind == tKeyword && !t.la || t.kind == tIdent && !t.quoted) && t.text == w
 }
 
 func (p *parser) acceptKw(w string) bool {
@@ -219,6 +226,15 @@ func (p *parser) acceptWord(w string) bool {
 // ifExists and ifNotExists take their optional clause. IF is unreserved and
 // may be a name, so the next word decides.
 func (p *parser) ifExists() bool { return p.acceptKws("if exists") }
+
+// ifThenExists is ifExists where IF can be nothing else.
+func (p *parser) ifThenExists() bool {
+	if !p.acceptKw("if") {
+		return false
+	}
+	p.expectKw("exists")
+	return true
+}
 
 func (p *parser) ifNotExists() bool {
 	if p.kw("if") && p.kwAt(1, "not") {

@@ -35,6 +35,10 @@ func (p *parser) primary() ast.Expr {
 	case tIdent:
 		return p.nameExpr()
 	case tKeyword:
+		if t.la {
+			p.syntaxError()
+			return nil
+		}
 		if e, ok := p.keywordExpr(); ok {
 			return e
 		}
@@ -237,7 +241,7 @@ func (p *parser) noIndirection() {
 		p.subscript()
 	}
 	if bad {
-		p.syntaxError()
+		p.errorNear("improper use of \"*\"")
 	}
 }
 
@@ -324,6 +328,7 @@ func (p *parser) typedLiteral(loc ast.Loc, t *ast.TypeName) ast.Expr {
 func (p *parser) funcCall(name ast.Name, clauses bool) ast.Expr {
 	f := &ast.FuncCall{Loc: ast.At(name.Pos()), Name: name}
 	p.expect('(')
+	var orderPos ast.Pos
 	plain := true // the arguments might be the modifiers of a type
 	switch {
 	case p.accept(')'):
@@ -340,6 +345,7 @@ func (p *parser) funcCall(name ast.Name, clauses bool) ast.Expr {
 			plain = false
 		}
 		p.funcArgs(f, plain)
+		orderPos = p.pos()
 		if p.kw("order") {
 			f.OrderBy = p.sortClause()
 		}
@@ -349,7 +355,7 @@ func (p *parser) funcCall(name ast.Name, clauses bool) ast.Expr {
 		return f
 	}
 	if plain && !f.Variadic && p.is(tString) {
-		return p.typeModLiteral(f)
+		return p.typeModLiteral(f, orderPos)
 	}
 	p.aggClauses(f)
 	return f
@@ -385,14 +391,14 @@ func (p *parser) funcArg() ast.Expr {
 }
 
 // typeModLiteral turns name(args) 'text' into a literal of type name(args).
-func (p *parser) typeModLiteral(f *ast.FuncCall) ast.Expr {
+func (p *parser) typeModLiteral(f *ast.FuncCall, orderPos ast.Pos) ast.Expr {
 	for _, a := range f.Args {
 		if n, ok := a.(*ast.NamedArg); ok {
 			p.failAt(n.Pos, pgerr.SyntaxError, "type modifier cannot have parameter name")
 		}
 	}
 	if f.OrderBy != nil {
-		p.failAt(f.Pos, pgerr.SyntaxError, "type modifier cannot have ORDER BY")
+		p.failAt(orderPos, pgerr.SyntaxError, "type modifier cannot have ORDER BY")
 	}
 	return p.typedLiteral(f.Loc, &ast.TypeName{Loc: f.Loc, Name: f.Name, Mods: f.Args})
 }
@@ -510,10 +516,6 @@ func (p *parser) frameBound() ast.FrameBound {
 		p.next()
 		p.next()
 		b.Kind = ast.CurrentRow
-		return b
-	case p.kw("unbounded"):
-		p.next()
-		p.syntaxError()
 		return b
 	}
 	b.Offset = p.expr()

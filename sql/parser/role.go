@@ -5,6 +5,12 @@ import (
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 )
 
+// userMapping reports whether USER begins USER MAPPING FOR rather than naming a
+// role called mapping.
+func (p *parser) userMapping() bool {
+	return p.kwAt(1, "mapping") && (p.kwAt(2, "for") || p.kwAt(2, "if"))
+}
+
 func (p *parser) createRole() ast.Stmt {
 	r := &ast.CreateRole{Kind: upper(p.tok().text)}
 	p.next()
@@ -69,6 +75,7 @@ func (p *parser) roleOption(create bool) *ast.RoleOption {
 		p.stringConst()
 		if p.err == nil {
 			p.failAt(t.pos, pgerr.FeatureNotSupported, "UNENCRYPTED PASSWORD is no longer supported")
+			p.err.WithHint("Remove UNENCRYPTED to store the password in encrypted form instead.")
 		}
 	case "inherit":
 		p.next()
@@ -118,7 +125,9 @@ func (p *parser) alterRole() ast.Stmt {
 	}
 	loc := p.loc()
 	role := p.roleSpec()
-	if p.acceptKw("rename") {
+	if p.kw("rename") {
+		p.checkRoleID(role)
+		p.next()
 		p.expectKw("to")
 		to := p.roleID()
 		ref := &ast.ObjectRef{Loc: loc, Kind: "ROLE", Name: ast.Name{role.Name}}
@@ -162,9 +171,12 @@ func (p *parser) grant() ast.Stmt {
 	adminOption := false
 	if g.Revoke {
 		switch {
-		case p.acceptKws("grant option for"):
+		case p.acceptKw("grant"):
+			p.expectKws("option for")
 			g.OptionOnly = true
-		case p.acceptKws("admin option for"):
+		case p.kw2("admin", "option"):
+			p.next()
+			p.expectKws("option for")
 			g.OptionOnly, adminOption = true, true
 		}
 	}

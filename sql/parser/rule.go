@@ -55,6 +55,9 @@ func (p *parser) failBest() {
 
 // match checks the rule text at the current token.
 func (p *parser) match(rule string) {
+	if p.err != nil {
+		return
+	}
 	p.best = nil
 	m := compileRule(rule)
 	m(p)
@@ -64,6 +67,9 @@ func (p *parser) match(rule string) {
 		p.failBest()
 	}
 }
+
+// sub checks a rule from inside another one.
+func (p *parser) sub(rule string) { compileRule(rule)(p) }
 
 var ruleCache sync.Map // rule text to matcher
 
@@ -167,8 +173,8 @@ func (c *ruleCompiler) item() matcher {
 		m := c.alternatives()
 		c.close("}")
 		return func(p *parser) {
-			for at := -1; p.err == nil && at != p.i && p.try(m); at = p.i {
-				if p.i == at {
+			for {
+				if at := p.i; !p.try(m) || p.i == at {
 					return
 				}
 			}
@@ -287,6 +293,8 @@ func builtins() map[string]matcher {
 		"colname":   func(p *parser) { p.colDef() },
 		"object":    func(p *parser) { p.objectRef() },
 		"query":     func(p *parser) { p.ruleAction() },
+		"publist":   func(p *parser) { p.publicationObjects() },
+		"opargs":    func(p *parser) { p.operatorArgs() },
 		"privs":     func(p *parser) { p.privileges() },
 	}
 }

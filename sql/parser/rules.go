@@ -6,7 +6,6 @@ var subRules = map[string]string{
 	"notexists":  `IF NOT EXISTS`,
 	"aggrargs":   `'(' '*' ')' | '(' ORDER BY funcarg, ')' | '(' funcarg, [ORDER BY funcarg,] ')'`,
 	"opsig":      `anyop opargs`,
-	"opargs":     `'(' NONE ',' type ')' | '(' type ',' (NONE | type) ')'`,
 	"handler":    `anyname`,
 	"fdwopt":     `HANDLER handler | NO HANDLER | VALIDATOR handler | NO VALIDATOR`,
 	"mapuser":    `USER | role`,
@@ -86,7 +85,7 @@ var statementRules = []statementRule{
 		kind: "CREATE POLICY",
 		rule: `CREATE POLICY name ON qname [AS ident] [FOR policycmd] [TO role,] [USING '(' expr ')'] [WITH CHECK '(' expr ')']`,
 	},
-	{kind: "CREATE PUBLICATION", rule: `CREATE PUBLICATION name [FOR ALL TABLES | FOR pubobj,] [WITH def]`},
+	{kind: "CREATE PUBLICATION", rule: `CREATE PUBLICATION name [FOR ALL TABLES | FOR publist] [WITH def]`},
 	{
 		kind: "CREATE RULE",
 		rule: `CREATE [OR REPLACE] RULE name AS ON (SELECT | UPDATE | DELETE | INSERT) TO qname [WHERE expr]
@@ -152,7 +151,7 @@ var statementRules = []statementRule{
 		kind: "ALTER POLICY",
 		rule: `ALTER POLICY (exists name ON qname newname | name ON qname (newname | [TO role,] [USING '(' expr ')'] [WITH CHECK '(' expr ')']))`,
 	},
-	{kind: "ALTER PUBLICATION", rule: `ALTER PUBLICATION name (newname | owner | SET def | (ADD | SET | DROP) pubobj,)`},
+	{kind: "ALTER PUBLICATION", rule: `ALTER PUBLICATION name (newname | owner | SET def | (ADD | SET | DROP) publist)`},
 	{kind: "ALTER RULE", rule: `ALTER RULE name ON qname newname`},
 	{
 		kind: "ALTER SERVER",

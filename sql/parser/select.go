@@ -341,7 +341,7 @@ func (p *parser) offsetValue() ast.Expr {
 		p.rowOrRows()
 		return e
 	}
-	if signed || p.is(tOp) || p.kw("not") || p.kw("operator") {
+	if signed || p.is(tOp) || p.kw("not") || p.kw("operator") || p.kw("default") || p.kw("unique") {
 		return p.expr()
 	}
 	e := p.primary()
@@ -436,7 +436,7 @@ func (p *parser) sortItem() *ast.OrderItem {
 }
 
 func (p *parser) nullsOrder() ast.NullsOrder {
-	if !p.kw("nulls") || !p.kwAt(1, "first") && !p.kwAt(1, "last") {
+	if !p.tok().la || p.tok().text != "nulls" {
 		return ast.NullsDefault
 	}
 	p.next()

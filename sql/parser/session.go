@@ -248,7 +248,8 @@ func (p *parser) setRestMore(s *ast.Set) ast.Stmt {
 		return &ast.SetTransaction{Local: s.Local, Snapshot: p.stringConst()}
 	}
 	s.Name = p.varName()
-	if p.acceptKws("from current") {
+	if p.acceptKw("from") {
+		p.expectKw("current")
 		s.FromCurrent = true
 		return s
 	}
@@ -328,7 +329,7 @@ func (p *parser) setValue() ast.Expr {
 
 // zoneValue parses the value of SET TIME ZONE.
 func (p *parser) zoneValue(s *ast.Set) {
-	loc := p.loc()
+	loc, fields := p.loc(), p.peek(2).pos
 	t := p.tok()
 	switch {
 	case p.acceptKw("default"), p.acceptKw("local"):
@@ -338,11 +339,11 @@ func (p *parser) zoneValue(s *ast.Set) {
 		s.Values = []ast.Expr{&ast.String{Loc: loc, Value: t.text}}
 	case p.kw("interval") && (p.peek(1).kind == tString || p.peek(1).kind == '('):
 		lit, _ := p.typeConst().(*ast.TypedLiteral)
-		if lit == nil {
+		if lit == nil || p.err != nil {
 			return
 		}
 		if f := lit.Type.Interval; f != "" && f != "HOUR" && f != "HOUR TO MINUTE" && p.err == nil {
-			p.failAt(lit.Pos, pgerr.SyntaxError, "time zone interval must be HOUR or HOUR TO MINUTE")
+			p.failAt(fields, pgerr.SyntaxError, "time zone interval must be HOUR or HOUR TO MINUTE")
 		}
 		s.Values = []ast.Expr{lit}
 	case p.kw("interval"):
@@ -474,7 +475,7 @@ func (p *parser) showObjects() ast.Stmt {
 	if p.acceptKw("from") || p.acceptKw("in") || (s.Kind == "PARTITIONS" || s.Kind == "TAGS" || s.Kind == "BRANCHES") && p.tok().isColID() {
 		s.Name = p.qualifiedName()
 	}
-	s.NotLike = p.kw("not") && p.kwAt(1, "like")
+	s.NotLike = p.tok().la && p.kwAt(1, "like")
 	if s.NotLike {
 		p.next()
 	}

@@ -36,6 +36,7 @@ type token struct {
 	class  kwClass // of a keyword
 	bare   bool    // keyword that may be a label without AS
 	quoted bool    // identifier in quotes
+	la     bool    // NOT before BETWEEN, IN, LIKE, ILIKE, SIMILAR; NULLS before FIRST, LAST
 	str    ast.StringKind
 	pos    ast.Pos
 	end    ast.Pos

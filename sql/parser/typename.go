@@ -227,8 +227,7 @@ func (p *parser) timeType(loc ast.Loc) *ast.TypeName {
 		p.next()
 		p.expectKws("time zone")
 		ty.Name[0].Name = name + "tz"
-	case p.kw("without") && p.kwAt(1, "time"):
-		p.next()
+	case p.acceptKw("without"):
 		p.expectKws("time zone")
 	}
 	return ty
@@ -306,7 +305,7 @@ func (p *parser) atTypeConst() bool {
 	case "double":
 		return n.isKw("precision")
 	case "time", "timestamp":
-		return n.kind == tString || n.kind == '(' || (n.isKw("with") || n.isKw("without")) && p.kwAt(2, "time")
+		return n.kind == tString || n.kind == '(' || n.isKw("without") || n.isKw("with") && p.kwAt(2, "time")
 	}
 	return false
 }

@@ -22,7 +22,7 @@ func (p *parser) unsupported() ast.Stmt {
 		}
 		if p.is(tEOF) || p.is(';') || p.inSchema() {
 			if s.fail != "" {
-				p.failAt(p.toks[save].pos, pgerr.FeatureNotSupported, "%s", s.fail)
+				p.fail(pgerr.New(pgerr.FeatureNotSupported, "%s", s.fail))
 			}
 			return &ast.Unsupported{Kind: s.kind}
 		}
@@ -63,6 +63,35 @@ func (s *statementRule) begins(p *parser) bool {
 	return foldCase(s.rule) == t.text
 }
 
+// publicationObjects parses the tables and schemas of a publication. The first
+// must say which it is.
+func (p *parser) publicationObjects() {
+	first := p.tok()
+	p.sub("pubobj,")
+	if p.err == nil && !first.isKw("table") && !first.isKw("tables") {
+		p.failAt(first.pos, pgerr.SyntaxError, "invalid publication object list")
+		p.err.WithDetail("One of TABLE or TABLES IN SCHEMA must be specified before a standalone table or schema name.")
+	}
+}
+
+// operatorArgs parses (NONE, type) or (type, NONE|type).
+func (p *parser) operatorArgs() {
+	p.expect('(')
+	none := p.acceptKw("none")
+	if !none {
+		p.typeName()
+		if p.is(')') {
+			p.failAt(p.pos(), pgerr.SyntaxError, "missing argument")
+			p.err.WithHint("Use NONE to denote the missing argument of a unary operator.")
+		}
+	}
+	p.expect(',')
+	if none || !p.acceptKw("none") {
+		p.typeName()
+	}
+	p.expect(')')
+}
+
 func (p *parser) floatConst() {
 	if !p.is(tFloat) {
 		p.syntaxError()
@@ -79,14 +108,13 @@ func (p *parser) domainConstraints() {
 // triggerAttrs parses the attributes of a constraint trigger.
 func (p *parser) triggerAttrs() {
 	k := &ast.Constraint{Kind: ast.ConstraintForeignKey}
-	pos := p.pos()
 	p.constraintAttrs(k, "TRIGGER")
 	if p.err == nil && (k.NotValid || k.NoInherit) {
 		word := "NOT VALID"
 		if !k.NotValid {
 			word = "NO INHERIT"
 		}
-		p.failAt(pos, pgerr.FeatureNotSupported, "TRIGGER constraints cannot be marked %s", word)
+		p.fail(pgerr.New(pgerr.FeatureNotSupported, "TRIGGER constraints cannot be marked %s", word))
 	}
 }
 

@@ -37,7 +37,9 @@ func (p *parser) explainable() ast.Stmt {
 		return p.refresh()
 	case p.kw("create"):
 		start := p.i
+		p.asOnly = true
 		s := p.create()
+		p.asOnly = false
 		switch s := s.(type) {
 		case *ast.CreateTableAs:
 			s.Loc = ast.At(p.toks[start].pos)
@@ -300,27 +302,45 @@ func (p *parser) textSearch() string {
 // objectKind reads the kind of an object known by a dotted name (dotted) or by
 // a simple one. It returns "" when the words are of another kind.
 func (p *parser) objectKind() (kind string, dotted bool) {
-	take := func(words string) bool { return p.acceptKws(words) }
-	for _, k := range [...]string{
-		"table", "sequence", "view", "materialized view", "index", "foreign table", "collation", "conversion", "statistics",
-	} {
-		if take(k) {
-			return upper(k), true
+	// Each first word but FOREIGN has one kind.
+	switch word := p.tok().text; {
+	case p.tok().kind != tKeyword:
+		return "", false
+	case word == "foreign":
+		p.next()
+		if p.acceptKw("table") {
+			return "FOREIGN TABLE", true
 		}
-	}
-	if take("text search") {
+		p.expectKws("data wrapper")
+		return "FOREIGN DATA WRAPPER", false
+	case word == "text":
+		p.next()
+		p.expectKw("search")
 		return p.textSearch(), true
+	case word == "materialized":
+		p.next()
+		p.expectKw("view")
+		return "MATERIALIZED VIEW", true
+	case word == "access":
+		p.next()
+		p.expectKw("method")
+		return "ACCESS METHOD", false
+	case word == "event":
+		p.next()
+		p.expectKw("trigger")
+		return "EVENT TRIGGER", false
+	case word == "procedural":
+		p.next()
+		p.expectKw("language")
+		return "LANGUAGE", false
 	}
-	for _, k := range [...]string{
-		"access method", "event trigger", "extension", "foreign data wrapper", "procedural language", "language",
-		"publication", "schema", "server", "database", "role", "subscription", "tablespace",
-	} {
-		if take(k) {
-			if k == "procedural language" {
-				k = "language"
-			}
-			return upper(k), false
-		}
+	switch word := p.tok().text; word {
+	case "table", "sequence", "view", "index", "collation", "conversion", "statistics":
+		p.next()
+		return upper(word), true
+	case "extension", "language", "publication", "schema", "server", "database", "role", "subscription", "tablespace":
+		p.next()
+		return upper(word), false
 	}
 	return "", false
 }
@@ -331,7 +351,7 @@ func (p *parser) drop() ast.Stmt {
 	p.next()
 	d := &ast.Drop{}
 	switch {
-	case p.kw("role"), p.kw("user") && !p.kwAt(1, "mapping"), p.kw("group"):
+	case p.kw("role"), p.kw("user") && !p.userMapping(), p.kw("group"):
 		d.Kind = upper(p.tok().text)
 		p.next()
 		d.IfExists = p.ifExists()
@@ -545,7 +565,8 @@ func (p *parser) objectRef() *ast.ObjectRef {
 		from = p.pos()
 		p.match("FOR type LANGUAGE name")
 		return rest("TRANSFORM")
-	case p.acceptKws("large object"):
+	case p.acceptKw("large"):
+		p.expectKw("object")
 		from = p.pos()
 		p.numericOnly()
 		return rest("LARGE OBJECT")

@@ -111,8 +111,9 @@ func (p *parser) xmlPassing() ast.Expr {
 }
 
 func (p *parser) xmlMechanism() {
-	if p.acceptKw("by") && !p.acceptKw("ref") {
-		p.expectKw("value")
+	if p.kw("by") && (p.kwAt(1, "ref") || p.kwAt(1, "value")) {
+		p.next()
+		p.next()
 	}
 }
 
