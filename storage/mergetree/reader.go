@@ -16,7 +16,7 @@ import (
 // It works in rounds. A round
 //
 //  1. walks the runs in (key, sequence) order by a loser tree, decoding only key,
-//     sequence and kind columns, until roundRows keys have a winner. While the
+//     sequence and kind columns, until as many keys as a window holds have a winner. While the
 //     leading run's keys stay below the runner-up's, its rows are taken in one
 //     stretch: no other run can hold those keys;
 //  2. reads the filter's columns of the winners and lets the filter choose;
@@ -32,6 +32,7 @@ type Reader struct {
 	o          Options
 	form       Form
 	bySequence bool // sequence numbers have to be read
+	rows       int  // of a window and of a round
 	sections   [][][]Input
 	runs       []*run
 	tree       loserTree
@@ -77,14 +78,17 @@ type Options struct {
 	FilterPos []int
 	Filter    func(ctx context.Context, cols []arrow.Array, n int) ([]uint16, error)
 	Counters  *format.Counters
+	// WindowRows is how many keys of a run are decoded at once, and how many keys
+	// a round settles; 0 = 8,192.
+	WindowRows int
 }
-
-// roundRows is how many keys one round settles.
-const roundRows = 8192
 
 // NewReader merges sections: each is a list of sorted runs of files.
 func NewReader(sections [][][]Input, o Options) *Reader {
-	m := &Reader{o: o, form: o.Codec.Form(), sections: sections, stats: o.Counters}
+	m := &Reader{o: o, form: o.Codec.Form(), sections: sections, stats: o.Counters, rows: o.WindowRows}
+	if m.rows <= 0 || m.rows > 1<<16 {
+		m.rows = 8192
+	}
 	if m.stats == nil {
 		m.stats = &format.Counters{}
 	}
@@ -137,7 +141,7 @@ func (m *Reader) start(ctx context.Context, section [][]Input) error {
 	m.runs, m.open, m.pending = nil, true, false
 	m.bySequence = m.o.SnapshotOrdering || !m.ranked(section)
 	for _, inputs := range section {
-		r := &run{m: m, inputs: inputs, lanes: make([]lane, 2), keepb: make([]uint16, 0, windowRows)}
+		r := &run{m: m, inputs: inputs, lanes: make([]lane, 2), keepb: make([]uint16, 0, m.rows)}
 		if !m.bySequence {
 			for _, in := range inputs {
 				r.rank = max(r.rank, in.MaxSequence)
@@ -186,13 +190,13 @@ func (m *Reader) ranked(section [][]Input) bool {
 	return true
 }
 
-// round settles up to about roundRows keys into m.src and m.row.
+// round settles about as many keys as a window holds into m.src and m.row.
 func (m *Reader) round(ctx context.Context) error {
 	m.segs, m.src, m.row = m.segs[:0], m.src[:0], m.row[:0]
 	for _, r := range m.runs {
 		r.active = false
 	}
-	for len(m.src) < roundRows || m.pending {
+	for len(m.src) < m.rows || m.pending {
 		w := m.tree.winner()
 		if w.done {
 			m.flush()
@@ -202,7 +206,7 @@ func (m *Reader) round(ctx context.Context) error {
 		same := m.pending && m.isPending(w)
 		if m.pending && !same {
 			m.flush()
-			if len(m.src) >= roundRows {
+			if len(m.src) >= m.rows {
 				return nil
 			}
 		}
@@ -284,7 +288,7 @@ func (m *Reader) stretch(w, next *run, same bool) {
 // stretchEnd returns the first row of w's window whose key is not below next's.
 // It gallops: keys of two runs often alternate, and often do not.
 func (m *Reader) stretchEnd(w, next *run) int {
-	end := min(w.n, w.p+max(1, roundRows-len(m.src)))
+	end := min(w.n, w.p+max(1, m.rows-len(m.src)))
 	if next == nil {
 		return end
 	}

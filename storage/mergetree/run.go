@@ -33,9 +33,6 @@ const (
 	Kind     = -3
 )
 
-// windowRows is how many keys of a run are decoded at once.
-const windowRows = 8192
-
 // run is the cursor over one sorted run. Keys are decoded window by window; the
 // rows that win are noted per segment, a stretch of one file that the current
 // round consumed, and their other columns are read when the round is over.
@@ -87,7 +84,7 @@ func (r *run) load(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n := int(min(windowRows, r.end-r.pos))
+		n := int(min(int64(r.m.rows), r.end-r.pos))
 		r.rows, _ = r.inputs[r.in].DV.Keep(r.pos, n, r.keepb)
 		if r.rows != nil {
 			r.keepb = r.rows

@@ -21,6 +21,13 @@ type EnvOptions struct {
 	VectorCacheBytes   int64 // decoded deletion vectors (64 MB)
 	OpenFiles          int   // data files kept open with their footers (256)
 	Events             Events
+	// SplitBytes is the size of a split of small files and of a row range of a big
+	// one (4 MB); RangeRows and MergeRows are the least rows of a row range (65,536)
+	// and of a key range (131,072). WindowRows is how many rows of a file are
+	// looked at together (8,192, at most 65,536): one decision per window, and
+	// little enough to stay in the CPU's cache between filter and payload.
+	SplitBytes, RangeRows, MergeRows int64
+	WindowRows                       int
 }
 
 // Events are told what storage does, for logs and metrics; nil funcs are skipped.
@@ -34,10 +41,17 @@ type Env struct {
 	IO        fileio.FileIO
 	Manifests *manifest.Cache
 	events    Events
+	sizes     sizes
 	formats   map[string]format.Format
 	readers   *readerCache
 	vectors   *fileio.LRU[vectorKey, *dv.Vector]
 	samples   *fileio.LRU[sampleKey, []byte] // keys at row numbers, for cutting sections
+}
+
+// sizes are how scans are cut; see EnvOptions.
+type sizes struct {
+	split, rangeRows, mergeRows int64
+	window                      int
 }
 
 type vectorKey struct {
@@ -57,10 +71,14 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		IO:        io,
 		Manifests: manifest.NewCache(def(o.ManifestCacheBytes, 256<<20)),
 		events:    o.Events,
-		formats:   map[string]format.Format{},
-		readers:   newReaderCache(int(def(int64(o.OpenFiles), 256))),
-		samples:   fileio.NewLRU[sampleKey, []byte](8<<20, nil),
-		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
+		sizes: sizes{
+			split: def(o.SplitBytes, 4<<20), rangeRows: def(o.RangeRows, 65_536), mergeRows: def(o.MergeRows, 131_072),
+			window: int(min(def(int64(o.WindowRows), 8192), 1<<16)),
+		},
+		formats: map[string]format.Format{},
+		readers: newReaderCache(int(def(int64(o.OpenFiles), 256))),
+		samples: fileio.NewLRU[sampleKey, []byte](8<<20, nil),
+		vectors: fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 	}
 	for _, f := range formats {
 		e.formats[f.Name()] = f

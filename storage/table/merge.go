@@ -77,7 +77,7 @@ func (r *mergeReader) open(ctx context.Context) error {
 	o := mergetree.Options{
 		Codec: p.codec, KeyCols: p.keyCols, SequenceCols: p.seqCols, SequenceDescending: p.seqDesc,
 		SnapshotOrdering: p.snapshot, KeepFirst: p.st.mergeEngine() == "first-row", IgnoreDelete: p.st.ignoreDelete(),
-		KeepDeletes: p.kinds, Columns: p.columns, Types: p.fields.Types(), Counters: r.c,
+		WindowRows: p.t.env.sizes.window, KeepDeletes: p.kinds, Columns: p.columns, Types: p.fields.Types(), Counters: r.c,
 	}
 	for _, c := range p.seqCols {
 		o.SequenceTypes = append(o.SequenceTypes, p.st.schema.Fields[c].Type)
@@ -194,11 +194,12 @@ func (r *mergeReader) Close() error {
 
 var errClosed = &fileio.UnsupportedError{Feature: "reading a closed split"}
 
-// keyBounds cuts a big section into key ranges of about mergeRows rows by looking
+// keyBounds cuts a big section into key ranges of about MergeRows rows by looking
 // at the keys of its largest run at even distances. The bounds are byte forms of
 // keys, ascending.
 func (p *planner) keyBounds(ctx context.Context, l live, s *mergeSection) ([][]byte, error) {
 	run := slices.MaxFunc(s.runs, func(a, b []File) int { return int(runRows(a) - runRows(b)) })
+	mergeRows := p.t.env.sizes.mergeRows
 	step := max(runRows(run)*mergeRows/max(s.rows, 1), 1)
 	var out [][]byte
 	next, base := step, int64(0)

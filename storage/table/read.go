@@ -13,10 +13,6 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/format"
 )
 
-// windowRows is how many rows of a file are looked at together: one decision per
-// window, and little enough to stay in the cache between filter and payload.
-const windowRows = 8192
-
 // Read opens the reader of a split that Plan made. A reader is for one goroutine;
 // readers of several splits may run at once.
 func (t *FileStore) Read(ctx context.Context, s Scan, p Split, o ReadOptions) (SplitReader, error) {
@@ -87,6 +83,7 @@ type rawReader struct {
 	end    int64
 	a, b   *fileColumns
 
+	rows  int // of a window
 	bytes int64
 	keep  []uint16
 	buf   []uint16
@@ -97,9 +94,10 @@ type rawReader struct {
 func newRawReader(im *piece, s Scan, p Split, o ReadOptions) *rawReader {
 	r := &rawReader{
 		plan: im.read, dir: im.dir, split: p, late: s.Late, filter: o.Filter, c: o.Counters,
-		keep: make([]uint16, 0, windowRows), buf: make([]uint16, 0, windowRows),
-		out: out{fields: im.read.fields, size: o.BatchRows},
+		rows: im.read.t.env.sizes.window,
+		out:  out{fields: im.read.fields, size: o.BatchRows},
 	}
+	r.keep, r.buf = make([]uint16, 0, r.rows), make([]uint16, 0, r.rows)
 	var fcols []int
 	if r.filter != nil {
 		fcols = r.filter.Columns()
@@ -138,7 +136,7 @@ func (r *rawReader) Next(ctx context.Context) (*vec.Batch, error) {
 	}
 }
 
-// window reads up to windowRows rows into r.out; false at the end of the split.
+// window reads one window of rows into r.out; false at the end of the split.
 func (r *rawReader) window(ctx context.Context) (bool, error) {
 	for r.pos >= r.end {
 		if ok, err := r.nextRange(ctx); !ok || err != nil {
@@ -148,7 +146,7 @@ func (r *rawReader) window(ctx context.Context) (bool, error) {
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	n := int(min(windowRows, r.end-r.pos))
+	n := int(min(int64(r.rows), r.end-r.pos))
 	keep, _ := r.cur.dv.Keep(r.pos, n, r.keep)
 	r.pos += int64(n)
 	r.c.Rows += int64(n)

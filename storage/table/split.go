@@ -8,15 +8,8 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/format"
 )
 
-// Sizes of splits. A split is worked on by one core; smaller ones balance better
-// and cost more to start.
-const (
-	splitBytes  = 4 << 20 // a split of small files, and a row range of a big one
-	openCost    = 64 << 10
-	rangeRows   = 65_536  // the least rows of a row range
-	mergeRows   = 131_072 // the least rows of a key range
-	minCutBytes = 2 << 20
-)
+// openCost is what a file counts at least when small ones are packed.
+const openCost = 64 << 10
 
 // piece is what a split of this package carries in Impl.
 type piece struct {
@@ -94,6 +87,7 @@ func (p *planner) newSplit(l live, files []File) Split {
 
 // addRaw packs small files into splits and cuts big ones into row ranges.
 func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
+	z := &p.t.env.sizes
 	var pack []File
 	packed := int64(0)
 	flush := func() {
@@ -114,14 +108,14 @@ func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
 		}
 		p.report.FilesRead++
 		p.proven += p.provenRows(f)
-		if f.Meta.Size >= minCutBytes && f.Meta.Rows >= 2*rangeRows {
+		if f.Meta.Size >= z.split/2 && f.Meta.Rows >= 2*z.rangeRows {
 			flush()
 			if err := p.cut(ctx, l, f); err != nil {
 				return err
 			}
 			continue
 		}
-		if w := max(f.Meta.Size, openCost); packed > 0 && packed+w > splitBytes {
+		if w := max(f.Meta.Size, openCost); packed > 0 && packed+w > z.split {
 			flush()
 		}
 		pack = append(pack, *f)
@@ -148,7 +142,8 @@ func (p *planner) cut(ctx context.Context, l live, f *File) error {
 		return p.explain(ctx, err)
 	}
 	defer p.read.close(rd)
-	want := max(rangeRows, f.Meta.Rows*splitBytes/max(f.Meta.Size, 1))
+	z := &p.t.env.sizes
+	want := max(z.rangeRows, int64(float64(f.Meta.Rows)*float64(z.split)/float64(max(f.Meta.Size, 1))))
 	cuts := rd.Cuts(p.read.physical(rd))
 	rows := rd.Rows()
 	from := int64(0)
@@ -183,6 +178,7 @@ func (p *planner) addMerge(ctx context.Context, l live, sections []mergeSection)
 	if err := p.canMerge(); err != nil {
 		return err
 	}
+	z := &p.t.env.sizes
 	var pack [][][]File
 	var rows, bytes int64
 	flush := func() {
@@ -200,7 +196,7 @@ func (p *planner) addMerge(ctx context.Context, l live, sections []mergeSection)
 				p.report.FilesRead++
 			}
 		}
-		if s.rows >= 2*mergeRows {
+		if s.rows >= 2*z.mergeRows {
 			flush()
 			bounds, err := p.keyBounds(ctx, l, &s)
 			if err != nil {
@@ -220,7 +216,7 @@ func (p *planner) addMerge(ctx context.Context, l live, sections []mergeSection)
 			}
 			continue
 		}
-		if len(pack) > 0 && (bytes+s.bytes > splitBytes || rows+s.rows > mergeRows) {
+		if len(pack) > 0 && (bytes+s.bytes > z.split || rows+s.rows > z.mergeRows) {
 			flush()
 		}
 		pack = append(pack, s.runs)
