@@ -200,9 +200,9 @@ func digitsOf(v *big.Int) int {
 // Digits returns the number of digits of the coefficient.
 func (d *Dec) Digits() int { return digitsOf(&d.Coef) }
 
-// divScale is PostgreSQL's choice of the scale of a quotient: at least 16
+// DivScale is PostgreSQL's choice of the scale of a quotient: at least 16
 // significant digits, and no less than either input has.
-func divScale(a, b *Dec) int32 {
+func DivScale(a, b *Dec) int32 {
 	wa, fa := weight4(a)
 	wb, fb := weight4(b)
 	q := wa - wb
@@ -232,7 +232,7 @@ func Div(a, b *Dec) (*Dec, error) {
 	if b.Coef.Sign() == 0 {
 		return nil, ErrDivZero
 	}
-	return DivTo(a, b, divScale(a, b)), nil
+	return DivTo(a, b, DivScale(a, b)), nil
 }
 
 // DivTo returns a/b rounded half away from zero to scale digits; both finite, b

@@ -40,10 +40,14 @@ func Sqrt(d *Dec) (*Dec, error) {
 	}
 	w, _ := weight4(d)
 	sweight := (w+1)*4/2 - 1
-	s := clampScale(max(minSigDigits-sweight, d.Scale))
+	return SqrtTo(d, clampScale(max(minSigDigits-sweight, d.Scale))), nil
+}
+
+// SqrtTo returns the square root of d >= 0 rounded to s digits.
+func SqrtTo(d *Dec, s int32) *Dec {
 	r := &Dec{Scale: s}
 	if d.Coef.Sign() == 0 {
-		return r, nil
+		return r
 	}
 	// N = d * 10^(2s); an odd or negative exponent is cut, which cannot change
 	// the rounding of the root: the root is rounded from floor(N).
@@ -61,7 +65,7 @@ func Sqrt(d *Dec) (*Dec, error) {
 	if sq.Cmp(&r.Coef) > 0 {
 		r.Coef.Add(&r.Coef, pow10Big[0])
 	}
-	return r, nil
+	return r
 }
 
 // Exp returns e^d.
