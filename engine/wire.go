@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"io"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -75,4 +76,17 @@ type TextSettings struct {
 	IntervalStyle    string
 	ByteaOutput      string // hex or escape
 	ExtraFloatDigits int
+}
+
+// CopySink is what the ResultSink of a connection offers for COPY; a sink that
+// is not one (an embedding program) has no stream to copy with. It is asked for
+// with a type assertion.
+type CopySink interface {
+	// CopyIn starts COPY FROM STDIN and returns the client's data: io.EOF at its
+	// end, 57014 when the client gives up. Rows and reads have nothing to do with
+	// each other. Cancelling ctx ends a waiting Read with its cause.
+	CopyIn(ctx context.Context, binary bool, columns int) (io.Reader, error)
+	// CopyOut starts COPY TO STDOUT: one Write per row, then Close, which is left
+	// out after an error.
+	CopyOut(ctx context.Context, binary bool, columns int) (io.WriteCloser, error)
 }

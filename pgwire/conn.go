@@ -49,6 +49,7 @@ type conn struct {
 	pipeline bool
 	sink     sink
 	styles   styleCache
+	watch    *watch // while a statement runs
 
 	// reported are the values last sent by ParameterStatus, pending the names
 	// whose new value waits for the next ReadyForQuery.
@@ -214,9 +215,17 @@ func (c *conn) read() (byte, []byte, error) {
 
 // running runs f, which executes a statement, and watches the client meanwhile.
 func (c *conn) running(f func() error) error {
-	w := c.in.watchAfter(c.srv.cfg.WatchDelay, func() { c.cancel(errClientGone) })
-	defer w.end()
+	c.watch = c.in.watchAfter(c.srv.cfg.WatchDelay, func() { c.cancel(errClientGone) })
+	defer c.endWatch()
 	return f()
+}
+
+// endWatch stops the watch, if there is one: the reader is the connection's again.
+func (c *conn) endWatch() {
+	if c.watch != nil {
+		c.watch.end()
+		c.watch = nil
+	}
 }
 
 // farewell sends the last message, if err asks for one, and logs what was not an

@@ -45,7 +45,7 @@ func (d *decoder) param(t types.Type, b []byte, format int16, num int) (types.Da
 		// The value itself is left out, as with PostgreSQL's default of
 		// log_parameter_max_length_on_error.
 		e.Context = fmt.Sprintf("unnamed portal parameter $%d", num)
-		if format == 0 {
+		if format == 0 && e.Code != pgerr.CharacterNotInRepertoire {
 			e.Context += " = '...'"
 		}
 	}

@@ -282,9 +282,9 @@ func (e *encoder) recordAppender(t types.Type, a arrow.Array, s *sink) (func([]b
 	}
 	fs := make([]field, len(t.Fields))
 	for i := range fs {
-		ft := wireType(t.Fields[i].Type)
+		ft := t.Fields[i].Type
 		child := st.Field(i)
-		fs[i].oid = ft.OID()
+		fs[i].oid = ft.OID() // here PostgreSQL shows unknown as it is
 		fs[i].valid, fs[i].off = validity(child)
 		if child.NullN() == child.Len() {
 			continue // app stays nil

@@ -24,6 +24,9 @@ const (
 	numNaN    = 0xC000
 	numPosInf = 0xD000
 	numNegInf = 0xF000
+	// infScale is the dscale of infinities: bits of the on-disk form that
+	// numeric_send lets through.
+	infScale = 0x20
 )
 
 var pow10 = [...]uint64{1, 10, 100, 1000, 10000}
@@ -114,9 +117,9 @@ func appendNumericEncoded(dst, b []byte) []byte {
 	case numeric.NaN:
 		return appendNumericHead(dst, 0, 0, numNaN, 0)
 	case numeric.PosInf:
-		return appendNumericHead(dst, 0, 0, numPosInf, 0)
+		return appendNumericHead(dst, 0, 0, numPosInf, infScale)
 	case numeric.NegInf:
-		return appendNumericHead(dst, 0, 0, numNegInf, 0)
+		return appendNumericHead(dst, 0, 0, numNegInf, infScale)
 	}
 	scale := int(int32(binary.LittleEndian.Uint32(b[1:])))
 	c := b[5:]

@@ -298,7 +298,7 @@ func TestBinaryLayouts(t *testing.T) {
 		{types.Of(types.RegClass), int64(1259), "000004eb"},
 		{types.Of(types.Int2Vector), []types.Datum{int64(1)}, "00000001 00000000 00000015 00000001 00000000 00000002 0001"},
 		{types.Of(types.OIDVector), []types.Datum{}, "00000001 00000000 0000001a 00000000 00000000"},
-		{row, []types.Datum{int64(1), nil, "x"}, "00000003 00000017 00000004 00000001 00000019 ffffffff 00000019 00000001 78"},
+		{row, []types.Datum{int64(1), nil, "x"}, "00000003 00000017 00000004 00000001 000002c1 ffffffff 00000019 00000001 78"},
 		{nested, []types.Datum{int64(1)}, fmt.Sprintf("01%x", `{"a": 1}`)},
 		{types.MapOf(types.Of(types.Text), types.Of(types.Int4)), []types.KV{{K: "k", V: int64(7)}}, fmt.Sprintf("01%x", `{"k": 7}`)},
 		{types.ArrayOf(types.ArrayOf(types.Of(types.Int4))), []types.Datum{[]types.Datum{int64(1)}, nil}, fmt.Sprintf("01%x", `[[1], null]`)},

@@ -2,6 +2,8 @@ package pgwire
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +22,7 @@ import (
 //	error CODE  fails                    notice     warns
 //	set N V     reports a setting        sleep      waits until cancelled
 //	panic       panics                   big N      N rows of 1,000 bytes
+//	copyin      COPY FROM STDIN          copyout N  COPY TO STDOUT of N rows
 type fakeBackend struct {
 	mu       sync.Mutex
 	sessions map[int32]*fakeSession
@@ -214,6 +217,30 @@ func (f *fakeSession) exec(ctx context.Context, p *fakePortal, maxRows int, out 
 		<-ctx.Done()
 		f.ended <- context.Cause(ctx)
 		return "", context.Cause(ctx)
+	case "copyin":
+		r, err := out.(engine.CopySink).CopyIn(ctx, len(w) > 1, 2)
+		if err != nil {
+			return "", err
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			return "", err
+		}
+		if strings.Contains(string(b), "bad") {
+			return "", pgerr.New(pgerr.BadCopyFileFormat, "extra data after last expected column")
+		}
+		return "COPY " + strconv.Itoa(strings.Count(string(b), "\n")), nil
+	case "copyout":
+		cw, err := out.(engine.CopySink).CopyOut(ctx, false, 1)
+		if err != nil {
+			return "", err
+		}
+		for i := range arg {
+			if _, err := fmt.Fprintf(cw, "%d\n", i); err != nil {
+				return "", err
+			}
+		}
+		return "COPY " + w[1], cw.Close()
 	case "panic":
 		panic("told to")
 	}

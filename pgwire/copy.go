@@ -1,0 +1,143 @@
+package pgwire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/engine"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+)
+
+var _ engine.CopySink = (*sink)(nil)
+
+// copyStart appends CopyInResponse (G) or CopyOutResponse (H): int8 format, int16
+// columns, int16 format each.
+func (w *writer) copyStart(typ byte, bin bool, columns int) {
+	f := byte(0)
+	if bin {
+		f = 1
+	}
+	pos := w.begin(typ)
+	w.buf = append(w.buf, f)
+	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(columns))
+	for range columns {
+		w.buf = append(w.buf, 0, f)
+	}
+	w.finish(pos)
+}
+
+// CopyIn implements engine.CopySink.
+func (s *sink) CopyIn(ctx context.Context, bin bool, columns int) (io.Reader, error) {
+	c := s.c
+	c.endWatch() // from here on the reader is ours; a lost client is seen at once
+	c.out.copyStart('G', bin, columns)
+	if err := c.out.flush(); err != nil {
+		return nil, err
+	}
+	return &copyReader{c: c, ctx: ctx}, nil
+}
+
+// copyReader is the data of COPY FROM STDIN. After an error of the statement the
+// rest of the client's messages is ignored by conn.handle.
+type copyReader struct {
+	c    *conn
+	ctx  context.Context
+	rest []byte // of the last CopyData, not yet read
+	err  error
+}
+
+// Read implements io.Reader. io.EOF is the client's CopyDone.
+func (r *copyReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		r.next()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// next waits for the next message; a cancelled statement does not wait for the
+// client.
+func (r *copyReader) next() {
+	c := r.c
+	set := make(chan struct{})
+	stop := context.AfterFunc(r.ctx, func() {
+		c.nc.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a closed socket ends the read as well
+		close(set)
+	})
+	typ, body, err := c.in.message()
+	if !stop() {
+		<-set
+		c.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
+		if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			r.err = context.Cause(r.ctx)
+			return
+		}
+	}
+	switch {
+	case err != nil:
+		if e := c.ask.Load(); e != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+			// Shutting down: a soft request waits for the statement.
+			c.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
+			if c.hard.Load() {
+				r.err = e
+			}
+			return
+		}
+		c.in.err = err // the connection is over
+		r.err = pgerr.Wrap(err, pgerr.ConnectionFailure, "unexpected EOF on client connection with an open transaction")
+	case typ == 'd':
+		r.rest = body
+	case typ == 'c':
+		r.err = io.EOF
+	case typ == 'f':
+		msg := body
+		if n := len(msg); n > 0 && msg[n-1] == 0 {
+			msg = msg[:n-1]
+		}
+		r.err = pgerr.New(pgerr.QueryCanceled, "COPY from stdin failed: %s", msg)
+	case typ == 'H' || typ == 'S':
+		// Drivers that send COPY by the extended protocol do; not an error.
+	default:
+		r.err = pgerr.New(pgerr.ProtocolViolation, "%s", fmt.Sprintf("unexpected message type 0x%02X during COPY from stdin", typ))
+	}
+}
+
+// CopyOut implements engine.CopySink.
+func (s *sink) CopyOut(ctx context.Context, bin bool, columns int) (io.WriteCloser, error) {
+	s.c.out.copyStart('H', bin, columns)
+	return &copyWriter{w: &s.c.out, ctx: ctx}, s.c.out.err
+}
+
+// copyWriter sends each Write as one CopyData.
+type copyWriter struct {
+	w   *writer
+	ctx context.Context
+}
+
+func (w *copyWriter) Write(p []byte) (int, error) {
+	pos := w.w.begin('d')
+	w.w.buf = append(w.w.buf, p...)
+	w.w.finish(pos)
+	if len(w.w.buf) >= flushAt {
+		if err := w.w.flushContext(w.ctx); err != nil {
+			return 0, err
+		}
+	}
+	return len(p), w.w.err
+}
+
+// Close sends CopyDone. After an error of the statement it must not be called:
+// the ErrorResponse ends the copy.
+func (w *copyWriter) Close() error {
+	w.w.simple('c')
+	return w.w.err
+}
