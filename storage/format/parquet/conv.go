@@ -128,7 +128,7 @@ func chooseConv(el *element, t types.Type) (conv, error) {
 }
 
 func timeUnit(el *element) int16 {
-	if el.unit != unitNone {
+	if el.unit >= unitMillis && el.unit <= unitNanos {
 		return el.unit
 	}
 	switch el.converted {

@@ -84,7 +84,7 @@ func (c *nestedColumn) start(ctx context.Context, g int, runs []*run, from int64
 		}
 		if n > 0 {
 			if err := l.part(ctx, int(n), []uint16{}, 0); err != nil {
-				return err
+				return l.corrupt(l.pg.off, err)
 			}
 		}
 	}

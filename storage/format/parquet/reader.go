@@ -43,7 +43,7 @@ type Reader struct {
 	schema types.Schema
 	cols   []*bnode
 
-	mu      sync.Mutex // guards the map and the index entries' existence
+	mu      sync.Mutex // guards the map
 	indexes map[chunkKey]*chunkCache
 }
 

@@ -83,11 +83,17 @@ func typeOfNodeNull(n *snode) types.Type {
 	e := n.el
 	if n.leaf < 0 {
 		if e.logical == logMap || e.converted == convMap {
+			if len(n.children) == 0 || len(n.children[0].children) != 2 {
+				return types.MapOf(types.Of(types.Text), types.Of(types.Int4))
+			}
 			kv := n.children[0]
 			return types.MapOf(typeOfNode(kv.children[0]), typeOfNode(kv.children[1]))
 		}
 		if e.logical == logList || e.converted == convList {
 			el, rep := listElement(n)
+			if el == nil {
+				return types.ArrayOf(types.Of(types.Int4))
+			}
 			if el == rep {
 				c := *el.el
 				c.repetition = repRequired
@@ -106,7 +112,7 @@ func typeOfNodeNull(n *snode) types.Type {
 		}
 		return t
 	}
-	if e.logical == logDecimal || e.converted == convDecimal {
+	if (e.logical == logDecimal || e.converted == convDecimal) && e.precision >= 0 && e.precision <= 38 {
 		return types.NumericOf(int(e.precision), int(e.scale))
 	}
 	switch e.typ {

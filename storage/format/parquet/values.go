@@ -99,7 +99,7 @@ type fixed[T int16 | int32 | int64 | dec] struct {
 	scratch []byte
 }
 
-func (s *fixed[T]) begin(n int)  { s.out = make([]T, n) }
+func (s *fixed[T]) begin(n int)  { s.out = rawSlice[T](n) }
 func (s *fixed[T]) ensure(n int) { s.out = grown(s.out, n) }
 
 // vec2bytes returns the memory of v, which has no pointers and no padding.
@@ -465,7 +465,7 @@ func (s *bytesSink) appendDict(d *byteDict, idx []int32, pos int) error {
 	if err := s.room(total); err != nil {
 		return err
 	}
-	s.data = slices.Grow(s.data, total+copySlack)
+	s.data = growBytes(s.data, total+copySlack)
 	at := len(s.data)
 	dst := s.data[:cap(s.data)]
 	for _, x := range idx {
@@ -477,17 +477,22 @@ func (s *bytesSink) appendDict(d *byteDict, idx []int32, pos int) error {
 }
 
 // copySlack is how far copyShort may write beyond what it copies.
-const copySlack = 16
+const copySlack = 32
 
 // copyShort copies n bytes from src[a:] to dst[at:] and returns at+n. Most
-// values are short: those are moved as two words, with the rest overwritten by
-// the next value, because a call of memmove costs more than they do.
+// values are short: those are moved as two or four words, with the rest
+// overwritten by the next value, because a call of memmove costs more than they
+// do.
 func copyShort(dst []byte, at int, src []byte, a, n int) int {
-	if n <= 16 && a+16 <= len(src) && at+16 <= len(dst) {
-		x := binary.LittleEndian.Uint64(src[a:])
-		y := binary.LittleEndian.Uint64(src[a+8:])
-		binary.LittleEndian.PutUint64(dst[at:], x)
-		binary.LittleEndian.PutUint64(dst[at+8:], y)
+	if n <= 32 && a+32 <= len(src) && at+32 <= len(dst) {
+		s, d := src[a:a+32], dst[at:at+32]
+		le := binary.LittleEndian
+		le.PutUint64(d, le.Uint64(s))
+		le.PutUint64(d[8:], le.Uint64(s[8:]))
+		if n > 16 {
+			le.PutUint64(d[16:], le.Uint64(s[16:]))
+			le.PutUint64(d[24:], le.Uint64(s[24:]))
+		}
 		return at + n
 	}
 	copy(dst[at:at+n], src[a:a+n])
@@ -517,7 +522,7 @@ func (s *bytesSink) takePlain(v *pageVals, pos, n int) error {
 	if err := s.room(total); err != nil {
 		return err
 	}
-	s.data = slices.Grow(s.data, total+copySlack)
+	s.data = growBytes(s.data, total+copySlack)
 	at := len(s.data)
 	dst := s.data[:cap(s.data)]
 	q := v.at
