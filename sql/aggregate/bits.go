@@ -39,9 +39,12 @@ func (s *boolState) add(groups []uint32, args []vec.Vec, sel []uint16, by int64)
 	})
 }
 
-func (s *boolState) Merge(other State, to []uint32) error {
+func (s *boolState) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *boolState) MergePart(other State, from, to []uint32) error {
 	o := other.(*boolState)
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		s.t[g] += o.t[i]
 		s.f[g] += o.f[i]
 	}
@@ -106,9 +109,12 @@ func intReader(a arrow.Array) func(i int) int64 {
 	return func(i int) int64 { return v[i] }
 }
 
-func (s *bitState) Merge(other State, to []uint32) error {
+func (s *bitState) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *bitState) MergePart(other State, from, to []uint32) error {
 	o := other.(*bitState)
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		if o.seen[i] {
 			s.take(g, o.v[i])
 		}
@@ -126,8 +132,23 @@ func (s *bitState) Result(from, to int) (arrow.Array, error) {
 	return vec.FromDatums(s.t, ds), nil
 }
 
-// intervalSum is sum and avg of intervals.
-type intervalSum struct {
-	us, days, months, n []int64
-	avg                 bool
+func bitDefs() []Def {
+	var out []Def
+	for _, b := range []struct {
+		name string
+		and  bool
+		doc  string
+	}{{"bool_and", true, "whether every value is true"}, {"every", true, "whether every value is true"}, {"bool_or", false, "whether a value is true"}} {
+		out = append(out, Def{Name: b.name, Args: one(tBool), Ret: tBool, IgnoresNulls: true, Doc: b.doc, New: func(*Call) State { return &boolState{and: b.and} }})
+	}
+	for _, b := range []struct {
+		name string
+		op   byte
+		doc  string
+	}{{"bit_and", '&', "bitwise AND of all values"}, {"bit_or", '|', "bitwise OR of all values"}, {"bit_xor", '#', "bitwise exclusive OR of all values"}} {
+		for _, t := range []types.Type{tInt2, tInt4, tInt8} {
+			out = append(out, Def{Name: b.name, Args: one(t), Ret: t, IgnoresNulls: true, Doc: b.doc, New: func(*Call) State { return &bitState{op: b.op, t: t} }})
+		}
+	}
+	return out
 }

@@ -5,7 +5,7 @@ import "github.com/paimon-sql/paimon-sql/internal/types"
 // builtin lists every aggregate family, in order; window functions are in
 // window.go. Adding one is a file and a line.
 func builtin() [][]Def {
-	return [][]Def{countDefs(), sumDefs(), minMaxDefs(), bitDefs(), collectDefs, statDefs(), orderedSetDefs()}
+	return [][]Def{countDefs(), sumDefs(), minMaxDefs(), bitDefs(), collectDefs, statDefs(), orderedSetDefs(), jsonDefs(), extraDefs()}
 }
 
 func countDefs() []Def {

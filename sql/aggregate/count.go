@@ -55,10 +55,11 @@ func (s *countState) add(groups []uint32, args []vec.Vec, sel []uint16, by int64
 	}
 }
 
-func (s *countState) Merge(other State, to []uint32) error {
-	for i, v := range other.(*countState).n[:len(to)] {
-		s.n[to[i]] += v
-	}
+func (s *countState) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *countState) MergePart(other State, from, to []uint32) error {
+	o := other.(*countState)
+	pairs(from, to, func(f, t uint32) { s.n[t] += o.n[f] })
 	return nil
 }
 

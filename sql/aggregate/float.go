@@ -72,9 +72,12 @@ func (s *floatSum) Update(groups []uint32, args []vec.Vec, sel []uint16) error {
 	return nil
 }
 
-func (s *floatSum) Merge(other State, to []uint32) error {
+func (s *floatSum) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *floatSum) MergePart(other State, from, to []uint32) error {
 	o := other.(*floatSum)
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		if !o.seen[i] {
 			continue
 		}
@@ -154,9 +157,12 @@ func (s *moments) Update(groups []uint32, args []vec.Vec, sel []uint16) error {
 	return nil
 }
 
-func (s *moments) Merge(other State, to []uint32) error {
+func (s *moments) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *moments) MergePart(other State, from, to []uint32) error {
 	o := other.(*moments)
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		n1, n2 := s.n[g], o.n[i]
 		switch {
 		case n2 == 0:
@@ -252,9 +258,12 @@ func (s *regression) Update(groups []uint32, args []vec.Vec, sel []uint16) error
 	return nil
 }
 
-func (s *regression) Merge(other State, to []uint32) error {
+func (s *regression) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *regression) MergePart(other State, from, to []uint32) error {
 	o := other.(*regression)
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		a, b := &s.v[g], &o.v[i]
 		switch {
 		case b[0] == 0:

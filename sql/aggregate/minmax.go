@@ -63,9 +63,12 @@ func (s *fixedMinMax[T]) Update(groups []uint32, args []vec.Vec, sel []uint16) e
 	return nil
 }
 
-func (s *fixedMinMax[T]) Merge(other State, to []uint32) error {
+func (s *fixedMinMax[T]) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *fixedMinMax[T]) MergePart(other State, from, to []uint32) error {
 	o := other.(*fixedMinMax[T])
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		if x := o.v[i]; o.seen[i] && (!s.seen[g] || s.max && x > s.v[g] || !s.max && x < s.v[g]) {
 			s.v[g], s.seen[g] = x, true
 		}
@@ -113,9 +116,12 @@ func (s *floatMinMax[T]) Update(groups []uint32, args []vec.Vec, sel []uint16) e
 	return nil
 }
 
-func (s *floatMinMax[T]) Merge(other State, to []uint32) error {
+func (s *floatMinMax[T]) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *floatMinMax[T]) MergePart(other State, from, to []uint32) error {
 	o := other.(*floatMinMax[T])
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		if o.seen[i] {
 			s.take(g, o.v[i])
 		}
@@ -211,11 +217,14 @@ func (s *textMinMax) Update(groups []uint32, args []vec.Vec, sel []uint16) error
 	return nil
 }
 
-func (s *textMinMax) Merge(other State, to []uint32) error {
+func (s *textMinMax) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *textMinMax) MergePart(other State, from, to []uint32) error {
 	o := other.(*textMinMax)
-	for i, g := range to {
+	for k, g := range to {
+		i := source(from, k)
 		if o.seen[i] {
-			s.take(g, o.at(uint32(i)))
+			s.take(g, o.at(i))
 		}
 	}
 	return nil
@@ -332,10 +341,16 @@ func (s *anyMinMax) take(g uint32, a arrow.Array, i int) {
 	s.bytes += 256
 }
 
-func (s *anyMinMax) Merge(other State, to []uint32) error {
+func (s *anyMinMax) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *anyMinMax) MergePart(other State, from, to []uint32) error {
 	o := other.(*anyMinMax)
+	if o.isDec && !s.isDec && s.empty() {
+		s.isDec, s.scale = true, o.scale
+	}
 	if s.isDec && o.isDec && s.scale == o.scale {
-		for i, g := range to {
+		for k, g := range to {
+			i := source(from, k)
 			if c := vec.CmpDec128(o.dec[i], s.dec[g]); o.seen[i] && (!s.seen[g] || s.max && c > 0 || !s.max && c < 0) {
 				s.dec[g], s.seen[g] = o.dec[i], true
 			}
@@ -343,13 +358,20 @@ func (s *anyMinMax) Merge(other State, to []uint32) error {
 		return nil
 	}
 	s.box()
-	o.box()
-	for i, g := range to {
-		if o.seen[i] {
-			s.take(g, o.best[i], 0)
+	for k, g := range to {
+		if i := source(from, k); o.seen[i] {
+			s.take(g, o.boxed(i), 0)
 		}
 	}
 	return nil
+}
+
+// boxed is the winner of group g as an array of one row.
+func (s *anyMinMax) boxed(g uint32) arrow.Array {
+	if s.isDec {
+		return vec.MakeDec128(&arrow.Decimal128Type{Precision: 38, Scale: s.scale}, []decimal128.Num{s.dec[g]}, nil)
+	}
+	return s.best[g]
 }
 
 func (s *anyMinMax) Result(from, to int) (arrow.Array, error) {
@@ -365,4 +387,20 @@ func (s *anyMinMax) Result(from, to int) (arrow.Array, error) {
 		}
 	}
 	return vec.FromDatums(s.t, ds), nil
+}
+
+func minMaxDefs() []Def {
+	var out []Def
+	for _, k := range []types.Kind{types.Int2, types.Int4, types.Int8, types.Float4, types.Float8, types.Numeric, types.Text, types.BpChar,
+		types.Date, types.Time, types.TimeTZ, types.Timestamp, types.TimestampTZ, types.Interval, types.OID, types.AnyArray} {
+		for _, m := range []struct {
+			name string
+			max  bool
+			doc  string
+		}{{"min", false, "smallest value"}, {"max", true, "largest value"}} {
+			out = append(out, Def{Name: m.name, Args: one(fixed(k)), Ret: fixed(k), RetFn: firstArg, IgnoresNulls: true, Doc: m.doc,
+				New: func(c *Call) State { return newMinMax(c, m.max) }})
+		}
+	}
+	return out
 }

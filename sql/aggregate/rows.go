@@ -32,6 +32,25 @@ func pairs(from, to []uint32, f func(from, to uint32)) {
 	}
 }
 
+// source is the group of the other state that goes with to[k].
+func source(from []uint32, k int) uint32 {
+	if from != nil {
+		return from[k]
+	}
+	return uint32(k)
+}
+
+// byteRows makes a text or bytea column; nil is NULL.
+func byteRows(dt arrow.DataType, v [][]byte) arrow.Array {
+	off := make([]int32, 1, len(v)+1)
+	var data []byte
+	for _, b := range v {
+		data = append(data, b...)
+		off = append(off, int32(len(data)))
+	}
+	return vec.MakeBytes(dt, off, data, validFrom(0, len(v), func(i int) bool { return v[i] != nil }))
+}
+
 // validOf makes a validity bitmap of groups [from, to) from flags; nil when all
 // are set.
 func validOf(seen []bool, from, to int) []byte {

@@ -72,12 +72,14 @@ func sumInts[T int16 | int32](sum, cnt []int64, groups []uint32, v []T, sel []ui
 	}
 }
 
-func (s *smallSum) Merge(other State, to []uint32) error {
+func (s *smallSum) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *smallSum) MergePart(other State, from, to []uint32) error {
 	o := other.(*smallSum)
-	for i, g := range to {
+	pairs(from, to, func(i, g uint32) {
 		s.sum[g] += o.sum[i]
 		s.cnt[g] += o.cnt[i]
-	}
+	})
 	return nil
 }
 
@@ -122,7 +124,6 @@ type numSum struct {
 	avg   bool
 	ret   types.Type
 	bytes int64
-	dec   numeric.Dec
 }
 
 type bigSum struct {
@@ -285,38 +286,36 @@ func (s *numSum) addBig(g uint32, d *numeric.Dec, neg bool) {
 	}
 }
 
-func (s *numSum) Merge(other State, to []uint32) error {
+func (s *numSum) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *numSum) MergePart(other State, from, to []uint32) error {
 	o := other.(*numSum)
 	if s.scale < 0 {
 		s.scale = o.scale
 	}
-	for i, g := range to {
+	pairs(from, to, func(i, g uint32) {
 		s.cnt[g] += o.cnt[i]
-		if o.hi[i] == 0 && o.lo[i] == 0 {
-			continue
-		}
-		if o.scale != s.scale {
+		switch {
+		case o.hi[i] == 0 && o.lo[i] == 0:
+		case o.scale != s.scale:
 			b := s.bigAt(g)
 			b.v = numeric.Add(b.v, numeric.From128(decimal128.New(o.hi[i], o.lo[i]), o.scale))
-			continue
+		default:
+			lo, c := bits.Add64(s.lo[g], o.lo[i], 0)
+			s.lo[g] = lo
+			s.hi[g] += o.hi[i] + int64(c)
+			if s.hi[g] > spillAt || s.hi[g] < -spillAt {
+				s.spill(g)
+			}
 		}
-		lo, c := bits.Add64(s.lo[g], o.lo[i], 0)
-		s.lo[g] = lo
-		s.hi[g] += o.hi[i] + int64(c)
-		if s.hi[g] > spillAt || s.hi[g] < -spillAt {
-			s.spill(g)
+		if ob := o.big[i]; ob != nil {
+			b := s.bigAt(g)
+			b.v = numeric.Add(b.v, ob.v)
+			b.nan += ob.nan
+			b.pinf += ob.pinf
+			b.ninf += ob.ninf
 		}
-	}
-	for i, ob := range o.big {
-		if int(i) >= len(to) {
-			continue
-		}
-		b := s.bigAt(to[i])
-		b.v = numeric.Add(b.v, ob.v)
-		b.nan += ob.nan
-		b.pinf += ob.pinf
-		b.ninf += ob.ninf
-	}
+	})
 	return nil
 }
 

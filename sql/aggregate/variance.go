@@ -113,12 +113,16 @@ func decReader(a arrow.Array) func(i int) *numeric.Dec {
 	return func(i int) *numeric.Dec { return numeric.Decode(s.At(i)) }
 }
 
-func (s *numMoments) Merge(other State, to []uint32) error {
-	for i, o := range other.(*numMoments).g[:len(to)] {
+func (s *numMoments) Merge(other State, to []uint32) error { return s.MergePart(other, nil, to) }
+
+func (s *numMoments) MergePart(other State, from, to []uint32) error {
+	x := other.(*numMoments)
+	pairs(from, to, func(i, g uint32) {
+		o := x.g[i]
 		if o == nil {
-			continue
+			return
 		}
-		m := s.at(to[i])
+		m := s.at(g)
 		m.rescale(o.scale)
 		o.rescale(m.scale)
 		m.n += o.n
@@ -126,7 +130,7 @@ func (s *numMoments) Merge(other State, to []uint32) error {
 		m.inf += o.inf
 		m.sx.Add(&m.sx, &o.sx)
 		m.sxx.Add(&m.sxx, &o.sxx)
-	}
+	})
 	return nil
 }
 
