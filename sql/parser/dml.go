@@ -344,10 +344,12 @@ func (p *parser) dropBehavior() (cascade, restrict bool) {
 func (p *parser) copyStmt() ast.Stmt {
 	s := &ast.Copy{}
 	p.next()
+	var toPos ast.Pos
 	if p.is('(') {
 		p.next()
 		s.Query = p.preparable()
 		p.expect(')')
+		toPos = p.pos()
 		p.expectKw("to")
 	} else {
 		if p.kw("binary") {
@@ -362,7 +364,6 @@ func (p *parser) copyStmt() ast.Stmt {
 		}
 	}
 	s.Program = p.acceptKw("program")
-	filePos := p.pos()
 	switch {
 	case p.acceptKw("stdin"), p.acceptKw("stdout"):
 		s.Std = true
@@ -390,7 +391,7 @@ func (p *parser) copyStmt() ast.Stmt {
 		// Only the form with a query has a position.
 		err := pgerr.New(pgerr.SyntaxError, "STDIN/STDOUT not allowed with PROGRAM")
 		if s.Query != nil {
-			err = err.WithPosition(CharPosition(p.src, filePos))
+			err = err.WithPosition(CharPosition(p.src, toPos))
 		}
 		p.fail(err)
 	case s.Where != nil && !s.From:

@@ -20,6 +20,9 @@ func (p *parser) takeHints() []*ast.Hint {
 	for h.err == nil && !h.is(tEOF) {
 		hint := &ast.Hint{Loc: ast.At(pos), Name: upper(h.colLabel().Name)}
 		start := h.i
+		if !h.is('(') {
+			return nil
+		}
 		if hint.Name == "OPTIONS" {
 			h.expect('(')
 			for h.err == nil && !h.is(')') {

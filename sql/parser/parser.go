@@ -29,6 +29,8 @@ type parser struct {
 	// inSchemaElem is set inside CREATE SCHEMA, where there is no CREATE
 	// TABLE AS.
 	inSchemaElem bool
+	// inCall is set inside CALL.
+	inCall bool
 	// asOnly is set inside EXPLAIN, where there is no CREATE TABLE but that.
 	asOnly bool
 	// far is the index of the token at which err happened; the rules of

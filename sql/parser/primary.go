@@ -163,9 +163,7 @@ func (p *parser) nameExpr() ast.Expr {
 	t := p.tok()
 	loc := p.loc()
 	if p.word("try_cast") && p.peek(1).kind == '(' {
-		if e := p.tryCast(); e != nil {
-			return e
-		}
+		return p.tryCast()
 	}
 	first := ast.Ident{Name: t.text, Quoted: t.quoted, Pos: t.pos}
 	p.next()
@@ -199,32 +197,37 @@ func (p *parser) nameExpr() ast.Expr {
 			return p.typedLiteral(loc, &ast.TypeName{Loc: loc, Name: name})
 		}
 	}
+	ref := &ast.ColumnRef{Loc: loc, Parts: name}
 	if p.is('[') && len(name) == 1 && !first.Quoted && (first.Name == "map" || first.Name == "multiset") {
-		if m := p.mapLiteral(loc, first.Name); m != nil {
-			return m
-		}
+		return p.mapOrSubscript(ref)
 	}
-	return p.indirection(&ast.ColumnRef{Loc: loc, Parts: name})
+	return p.indirection(ref)
 }
 
-// tryCast parses TRY_CAST(x AS t), and returns nil for a function of that name.
+// tryCast parses TRY_CAST(x AS t), or the call of a function of that name.
 func (p *parser) tryCast() ast.Expr {
-	save := p.i
-	c := &ast.Cast{Loc: p.loc(), Style: ast.CastTry}
-	p.next()
-	p.next()
-	if p.is(')') || p.is('*') || p.kw("distinct") || p.kw("all") || p.kw("variadic") {
-		p.i = save
-		return nil
+	loc := p.loc()
+	f := &ast.FuncCall{Loc: loc, Name: ast.Name{p.colID()}}
+	if n := p.peek(1); n.kind == ')' || n.kind == '*' || n.isKw("distinct") || n.isKw("all") || n.isKw("variadic") {
+		return p.funcCall(f.Name, true)
 	}
-	c.Expr = p.expr()
-	if p.err == nil && !p.acceptKw("as") {
-		p.i = save
-		return nil
+	p.expect('(')
+	arg := p.funcArg()
+	if _, named := arg.(*ast.NamedArg); !named && p.acceptKw("as") {
+		c := &ast.Cast{Loc: loc, Expr: arg, Type: p.typeName(), Style: ast.CastTry}
+		p.expect(')')
+		return c
 	}
-	c.Type = p.typeName()
+	f.Args = append(f.Args, arg)
+	if p.accept(',') {
+		p.funcArgs(f, true)
+	}
+	if p.kw("order") {
+		f.OrderBy = p.sortClause()
+	}
 	p.expect(')')
-	return c
+	p.aggClauses(f)
+	return f
 }
 
 // noIndirection reports what may not follow a star.
@@ -245,25 +248,27 @@ func (p *parser) noIndirection() {
 	}
 }
 
-// mapLiteral parses map[k, v, ...] and multiset[a, b, ...]. It returns nil for
-// a column of that name with a subscript: only a comma or nothing between the
-// brackets tells, and PostgreSQL has a use for neither.
-func (p *parser) mapLiteral(loc ast.Loc, name string) ast.Expr {
-	save := p.i
-	p.next()
-	m := &ast.MapLiteral{Loc: loc, Multiset: name == "multiset"}
-	if p.accept(']') {
+// mapOrSubscript parses map[k, v, ...] or multiset[a, b, ...], or a subscript of
+// a column of that name: only a comma or nothing between the brackets tells,
+// and PostgreSQL has a use for neither.
+func (p *parser) mapOrSubscript(ref *ast.ColumnRef) ast.Expr {
+	m := &ast.MapLiteral{Loc: ref.Loc, Multiset: ref.Parts[0].Name == "multiset"}
+	if p.peek(1).kind == ']' {
+		p.next()
+		p.next()
 		return m
 	}
-	if p.is(':') {
-		p.i = save
-		return nil
+	if p.peek(1).kind == ':' {
+		return p.indirection(ref)
 	}
-	m.Elems = append(m.Elems, p.expr())
-	if p.err == nil && !p.is(',') {
-		p.i = save
-		return nil
+	p.next()
+	first := p.expr()
+	if !p.is(',') {
+		s := p.subscriptRest(&ast.Subscript{Loc: ref.Loc, Index: first})
+		s.Expr = ref
+		return p.indirection(s)
 	}
+	m.Elems = []ast.Expr{first}
 	for p.err == nil && p.accept(',') {
 		m.Elems = append(m.Elems, p.expr())
 	}
@@ -276,7 +281,7 @@ func (p *parser) mapLiteral(loc ast.Loc, name string) ast.Expr {
 func (p *parser) indirection(e ast.Expr) ast.Expr {
 	n := 0
 	for p.err == nil {
-		loc := p.loc()
+		loc := ast.At(e.Position())
 		switch {
 		case p.accept('.'):
 			if p.accept('*') {
@@ -286,7 +291,7 @@ func (p *parser) indirection(e ast.Expr) ast.Expr {
 			e = &ast.FieldSelect{Loc: loc, Expr: e, Field: p.colLabel()}
 		case p.is('['):
 			s := p.subscript()
-			s.Expr = e
+			s.Loc, s.Expr = loc, e
 			e = s
 		default:
 			return e
@@ -304,6 +309,13 @@ func (p *parser) subscript() *ast.Subscript {
 	p.expect('[')
 	if !p.is(':') {
 		s.Index = p.expr()
+	}
+	return p.subscriptRest(s)
+}
+
+// subscriptRest goes on after the first expression, if there is one.
+func (p *parser) subscriptRest(s *ast.Subscript) *ast.Subscript {
+	if s.Index != nil {
 		if p.accept(']') {
 			return s
 		}
@@ -377,11 +389,11 @@ func (p *parser) funcArgs(f *ast.FuncCall, variadic bool) {
 	}
 }
 
-// funcArg parses an argument, possibly named. Names that are reserved words are
-// taken before => because Paimon's procedures have some (table => 't').
+// funcArg parses an argument, possibly named. In CALL the names may be reserved
+// words, because those of Paimon's procedures are (table => 't').
 func (p *parser) funcArg() ast.Expr {
 	t, n := p.tok(), p.peek(1)
-	if n.kind == tArrow && t.isLabel() || n.kind == tColonEquals && t.isTypeFuncName() {
+	if n.kind == tArrow && (t.isTypeFuncName() || p.inCall && t.isLabel()) || n.kind == tColonEquals && t.isTypeFuncName() {
 		a := &ast.NamedArg{Loc: p.loc(), Name: p.colLabel()}
 		p.next()
 		a.Value = p.expr()

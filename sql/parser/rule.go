@@ -38,9 +38,10 @@ func (p *parser) try(m matcher) bool {
 	return false
 }
 
-// keep remembers the error that got farthest.
+// keep remembers the error that got farthest. Of two at one token, one that is
+// not about the token itself was raised after that token was found good.
 func (p *parser) keep(err *pgerr.Error, far int) {
-	if p.best == nil || far > p.bestFar {
+	if p.best == nil || far > p.bestFar || far == p.bestFar && !strings.HasPrefix(err.Message, "syntax error") {
 		p.best, p.bestFar = err, far
 	}
 }

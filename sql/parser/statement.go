@@ -4,6 +4,10 @@ import "github.com/paimon-sql/paimon-sql/sql/ast"
 
 // statement parses one statement.
 func (p *parser) statement() ast.Stmt {
+	if !p.enter() {
+		return nil
+	}
+	defer p.leave()
 	t := p.tok()
 	if p.is('(') {
 		return queryStmt(p.selectStmt())

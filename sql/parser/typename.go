@@ -98,15 +98,22 @@ func systemType(loc ast.Loc, name string, mods ...ast.Expr) *ast.TypeName {
 func (p *parser) keywordType() (*ast.TypeName, bool) {
 	loc := p.loc()
 	word := p.tok().text
-	simple := map[string]string{
-		"int": "int4", "integer": "int4", "smallint": "int2", "bigint": "int8",
-		"real": "float4", "boolean": "bool",
-	}
-	if name, ok := simple[word]; ok {
-		p.next()
-		return systemType(loc, name), true
-	}
 	switch word {
+	case "int", "integer":
+		p.next()
+		return systemType(loc, "int4"), true
+	case "smallint":
+		p.next()
+		return systemType(loc, "int2"), true
+	case "bigint":
+		p.next()
+		return systemType(loc, "int8"), true
+	case "real":
+		p.next()
+		return systemType(loc, "float4"), true
+	case "boolean":
+		p.next()
+		return systemType(loc, "bool"), true
 	case "float":
 		p.next()
 		return p.floatType(loc), true

@@ -59,7 +59,9 @@ func (p *parser) explainable() ast.Stmt {
 func (p *parser) call() ast.Stmt {
 	c := &ast.Call{}
 	p.next()
+	p.inCall = true
 	f, _ := p.funcCall(p.funcName(), false).(*ast.FuncCall)
+	p.inCall = false
 	c.Func = f
 	return c
 }
