@@ -1,0 +1,313 @@
+package vectorized
+
+import (
+	"context"
+	"sort"
+	"sync/atomic"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/sql/plan"
+	"github.com/paimon-sql/paimon-sql/storage/table"
+)
+
+// scanStage reads a relation. Workers take splits from one queue, the largest
+// first. The exact filter goes down into the readers of Paimon tables, which
+// decode the other columns only for rows that pass it; what hash joins and
+// top-N sorts learn while the query runs joins it there.
+type scanStage struct {
+	sc    *scope
+	n     *plan.Scan
+	req   request
+	stats *NodeStats
+	spec  table.Scan
+	plan  *table.Plan
+	next  atomic.Int64 // position in plan.Splits
+	late  []*scanFilter
+	acc   *mem.Account
+	// pushed: readers apply the filter themselves.
+	pushed bool
+}
+
+// scanFilter is a runtime filter on one column of the scan.
+type scanFilter struct {
+	col int
+	f   *keyFilter
+}
+
+func newScan(sc *scope, n *plan.Scan, req request) (stage, error) {
+	s := &scanStage{sc: sc, n: n, req: req, spec: n.Spec, stats: sc.rt.stats.Node(n.ID), acc: sc.rt.acc.Child("work_mem", 0)}
+	_, s.pushed = n.Rel.(catalog.TableInfo)
+	for _, l := range n.LateIn {
+		if l.Column < len(n.Out) {
+			s.late = append(s.late, &scanFilter{col: l.Column, f: sc.joinFilter(l.JoinID, l.Key)})
+		}
+	}
+	return s, nil
+}
+
+func (s *scanStage) prepare(ctx context.Context) (int, error) {
+	if s.n.Params && s.n.StorageFilter != nil {
+		vals := make([]types.Datum, len(s.sc.params.vals))
+		for i := range vals {
+			v, err := s.sc.params.get(ctx, i)
+			if err != nil {
+				return 0, err
+			}
+			vals[i] = v
+		}
+		f, err := s.n.StorageFilter(vals)
+		if err != nil {
+			return 0, err
+		}
+		node, _ := f.(predicate.Node)
+		s.spec.Filter = node
+	}
+	empty := false
+	for _, l := range s.late {
+		if !l.f.ready.Load() {
+			continue
+		}
+		empty = empty || l.f.empty
+		if p := l.f.predicate(s.field(l.col)); p != nil {
+			s.spec.Filter = predicate.Conj(s.spec.Filter, p)
+		}
+	}
+	if empty { // an inner join with nothing
+		s.plan = &table.Plan{Report: &table.PlanReport{}}
+		return 1, nil
+	}
+	if b := s.req.bound; b != nil && b.b.usable {
+		s.spec.Late = &lateBound{b: b.b, leaf: s.field(b.col)}
+	}
+	p, err := s.n.Rel.Plan(ctx, s.spec)
+	if err != nil {
+		return 0, err
+	}
+	s.plan = p
+	if p.Report == nil {
+		p.Report = &table.PlanReport{}
+	}
+	s.stats.setReport(p.Report)
+	if len(p.Splits) > 1 && !s.keepOrder() {
+		sort.SliceStable(p.Splits, func(i, j int) bool { return p.Splits[i].Bytes > p.Splits[j].Bytes })
+	}
+	return max(1, min(s.sc.rt.workers, len(p.Splits))), nil
+}
+
+// keepOrder: catalog relations list their rows in an order people rely on.
+func (s *scanStage) keepOrder() bool { return !s.pushed }
+
+// field describes column i of the output as a predicate sees it.
+func (s *scanStage) field(i int) predicate.Leaf {
+	cols := s.n.Rel.Columns()
+	c := i
+	if s.spec.Columns != nil {
+		c = s.spec.Columns[i]
+	}
+	if c < 0 || c >= len(cols) {
+		return predicate.Leaf{Col: -1}
+	}
+	return predicate.Leaf{Col: c, FieldID: cols[c].ID, Name: cols[c].Name, Type: cols[c].Type}
+}
+
+func (s *scanStage) close() {
+	s.stats.peak(s.acc)
+	s.acc.Close()
+}
+
+func (s *scanStage) operator(int) (operator, error) {
+	o := &scanOp{s: s}
+	f := &rowFilter{s: s, x: s.sc.eval(nil)}
+	if s.n.Filter != nil {
+		e, err := compileExpr(s.n.Filter)
+		if err != nil {
+			return nil, err
+		}
+		f.cond = e
+	}
+	used := make([]bool, len(s.n.Out))
+	if s.n.Filter != nil {
+		slots(s.n.Filter, used)
+	}
+	for _, l := range s.late {
+		if l.f.ready.Load() && !l.f.unbounded {
+			f.late = append(f.late, lateNode{col: l.col, f: l.f})
+			used[l.col] = true
+		}
+	}
+	if b := s.req.bound; b != nil && b.b.usable {
+		f.bound, f.boundCol = b.b, b.col
+		used[b.col] = true
+	}
+	for i, u := range used {
+		if u {
+			f.cols = append(f.cols, i)
+		}
+	}
+	if f.cond != nil || len(f.late) > 0 || f.bound != nil {
+		o.filter = f
+	}
+	return o, nil
+}
+
+type scanOp struct {
+	s      *scanStage
+	filter *rowFilter
+	rd     table.SplitReader
+}
+
+func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
+	s := o.s
+	for {
+		if o.rd == nil {
+			i := int(s.next.Add(1)) - 1
+			if i >= len(s.plan.Splits) {
+				return nil, nil
+			}
+			opt := table.ReadOptions{Account: s.acc, BatchRows: s.sc.rt.rows, Counters: &s.plan.Report.Counters}
+			if o.filter != nil && s.pushed {
+				opt.Filter = o.filter
+			}
+			rd, err := s.n.Rel.Read(ctx, s.spec, s.plan.Splits[i], opt)
+			if err != nil {
+				return nil, err
+			}
+			o.rd = rd
+		}
+		b, err := o.rd.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if b == nil {
+			rd := o.rd
+			o.rd = nil
+			if err := rd.Close(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		out := &vec.Batch{Schema: s.n.Out, Cols: b.Cols, N: b.N, Sel: b.Sel}
+		if len(out.Cols) != len(s.n.Out) {
+			return nil, internalf("scan of %s returned %d columns for %d", s.n.Rel.Name(), len(out.Cols), len(s.n.Out))
+		}
+		if o.filter != nil && !s.pushed {
+			sel, err := o.filter.pass(ctx, out)
+			if err != nil {
+				return nil, err
+			}
+			if len(sel) == 0 {
+				continue
+			}
+			out.Sel = append([]uint16(nil), sel...)
+		}
+		return out, nil
+	}
+}
+
+func (o *scanOp) close() {
+	if o.rd != nil {
+		_ = o.rd.Close() // a reader: nothing to lose
+		o.rd = nil
+	}
+}
+
+// rowFilter is the exact filter of a scan as readers see it.
+type rowFilter struct {
+	s        *scanStage
+	x        *evalContext
+	cond     *evaluator // nil = none
+	late     []lateNode
+	bound    *topBound
+	boundCol int
+	cols     []int
+	full     vec.Batch
+	sel      []uint16
+}
+
+var _ table.RowFilter = (*rowFilter)(nil)
+
+// Columns implements table.RowFilter.
+func (f *rowFilter) Columns() []int { return f.cols }
+
+// Select implements table.RowFilter.
+func (f *rowFilter) Select(ctx context.Context, b *vec.Batch) ([]uint16, error) {
+	if f.full.Cols == nil {
+		f.full.Cols = make([]arrowArray, len(f.s.n.Out))
+	}
+	f.full.N, f.full.Sel, f.full.Schema = b.N, b.Sel, f.s.n.Out
+	for k, c := range f.cols {
+		f.full.Cols[c] = b.Cols[k]
+	}
+	return f.pass(ctx, &f.full)
+}
+
+// pass returns the rows of a full batch that pass.
+func (f *rowFilter) pass(ctx context.Context, b *vec.Batch) ([]uint16, error) {
+	f.x.ctx = ctx
+	sel := b.Sel
+	f.sel = grow(f.sel, b.Size())
+	narrowed := false
+	for i := range f.late {
+		l := &f.late[i]
+		if l.off {
+			continue
+		}
+		k := l.selectRows(b, sel, f.sel)
+		sel, narrowed = f.sel[:k], true
+		if k == 0 {
+			return sel, nil
+		}
+	}
+	if f.bound != nil {
+		if k := f.bound.selectRows(b.Cols[f.boundCol], b.N, sel, f.sel); k >= 0 {
+			sel, narrowed = f.sel[:k], true
+		}
+	}
+	if f.cond == nil {
+		if !narrowed {
+			return f.sel[:copySel(b.N, sel, f.sel)], nil
+		}
+		return sel, nil
+	}
+	k, err := selectNode(f.cond.root, f.x, b, sel, true, f.sel)
+	return f.sel[:k], err
+}
+
+// lateNode is a runtime filter at work for one worker: it turns itself off when
+// it drops too little.
+type lateNode struct {
+	col      int
+	f        *keyFilter
+	in, kept int64
+	off      bool
+	hashes   []uint64
+}
+
+func (l *lateNode) selectRows(b *vec.Batch, sel, out []uint16) int {
+	n := liveRows(b, sel)
+	k := l.f.selectRows(b.Cols[l.col], b.N, sel, out, &l.hashes)
+	l.in += int64(n)
+	l.kept += int64(k)
+	if l.in > 100_000 && l.kept*20 > l.in*19 {
+		l.off = true
+	}
+	return k
+}
+
+// lateBound tells storage about the bound of a top-N.
+type lateBound struct {
+	b    *topBound
+	leaf predicate.Leaf
+}
+
+// Poll implements table.LateFilter.
+func (l *lateBound) Poll() predicate.Node {
+	if l.leaf.Col < 0 {
+		return nil
+	}
+	return l.b.predicate(l.leaf)
+}
