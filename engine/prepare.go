@@ -140,6 +140,10 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (*ast.Query, []C
 	case *ast.Transaction, *ast.Set, *ast.SetTransaction, *ast.SetConstraints, *ast.Reset, *ast.Deallocate, *ast.Prepare,
 		*ast.CloseCursor, *ast.DeclareCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable:
 		return nil, nil, nil
+	case *ast.Copy:
+		if !st.From {
+			return nil, nil, nil
+		}
 	}
 	return nil, nil, unsupported(impl.stmt)
 }

@@ -95,6 +95,8 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		return done("NOTIFY")
 	case *ast.Checkpoint:
 		return done("CHECKPOINT")
+	case *ast.Copy:
+		return s.runCopy(ctx, life, p, st, out)
 	case *ast.LockTable:
 		return s.runLock(ctx, st)
 	case *ast.Use:

@@ -290,6 +290,21 @@ func (k *localSink) Complete(tag string) error {
 	return k.r.p.end(tag, rows)
 }
 
+// CopyOut writes the data to the output as it comes.
+func (k *localSink) CopyOut(context.Context, bool, int) (io.WriteCloser, error) {
+	k.r.started()
+	return copyOut{k.r.out}, nil
+}
+
+// CopyIn has no stream to read: statements come from flags and files.
+func (k *localSink) CopyIn(context.Context, bool, int) (io.Reader, error) {
+	return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY FROM STDIN needs a server").WithHint("Use --dsn with psql's \\copy.")
+}
+
+type copyOut struct{ *bufio.Writer }
+
+func (c copyOut) Close() error { return c.Flush() }
+
 func (k *localSink) Empty() error                   { return nil }
 func (k *localSink) ParameterStatus(string, string) {}
 
