@@ -130,7 +130,9 @@ const (
 )
 
 // HashJoin builds on Right and probes with Left. Keys are of equal types pair by
-// pair. Residual is over left++right columns and decides matches.
+// pair. Residual is over left++right columns and decides matches. A Project of
+// Slots above tells which columns are wanted: the executor need not gather the
+// others.
 type HashJoin struct {
 	Base
 	Kind                JoinKind
@@ -140,8 +142,13 @@ type HashJoin struct {
 	Residual            Expr
 	// Single: more than one match for a left row is 21000 (scalar subqueries).
 	Single bool
-	// BuildFilters are scans that want the bounds of the build keys.
+	// HasRuntimeFilters says that scans want the bounds of the build keys.
 	HasRuntimeFilters bool
+	// BuildLeft is a hint for Semi and Anti joins: the left side is expected to be
+	// much smaller, so building on it and marking matches while the right side
+	// streams by is cheaper. The result is the same either way. No runtime
+	// filters are attached to such a join.
+	BuildLeft bool
 }
 
 // NestedLoop joins by a condition over left++right; the right side is

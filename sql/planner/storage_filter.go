@@ -1,0 +1,368 @@
+package planner
+
+import (
+	"math"
+	"strings"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/sql/plan"
+)
+
+// predMaker turns conditions of a scan into storage predicates. What it cannot
+// say it leaves out: the executor evaluates the whole condition anyway.
+type predMaker struct {
+	p    *planner
+	cols []catalog.Column
+	att  map[plan.ColID]int
+}
+
+func newPredMaker(p *planner, g *plan.LGet) *predMaker {
+	m := &predMaker{p: p, cols: g.Rel.Columns(), att: map[plan.ColID]int{}}
+	for i, c := range g.Out {
+		m.att[c.ID] = g.Att[i]
+	}
+	return m
+}
+
+// bind puts the values of parameters into a condition.
+func (m *predMaker) bind(c plan.Expr, vals []types.Datum) plan.Expr {
+	return m.p.fold(plan.Replace(c, func(x plan.Expr) (plan.Expr, bool) {
+		if pr, ok := x.(*plan.Param); ok && pr.Index < len(vals) {
+			v := vals[pr.Index]
+			return &plan.Const{Value: v, T: pr.T.WithNotNull(v != nil)}, true
+		}
+		return nil, false
+	}))
+}
+
+func (m *predMaker) conj(conds []plan.Expr) predicate.Node {
+	var out []predicate.Node
+	for _, c := range conds {
+		if n := m.node(c, 0); n != nil {
+			out = append(out, n)
+		}
+	}
+	return predicate.Conj(out...)
+}
+
+const maxPredDepth = 100
+
+// node is the predicate of a condition, nil when there is none.
+func (m *predMaker) node(c plan.Expr, depth int) predicate.Node {
+	if depth > maxPredDepth {
+		return nil
+	}
+	switch x := c.(type) {
+	case *plan.And:
+		var out []predicate.Node
+		for _, a := range x.Args {
+			if n := m.node(a, depth+1); n != nil {
+				out = append(out, n)
+			}
+		}
+		return predicate.Conj(out...)
+	case *plan.Or:
+		var out []predicate.Node
+		for _, a := range x.Args {
+			n := m.node(a, depth+1)
+			if n == nil {
+				return nil // this branch may match anything
+			}
+			out = append(out, n)
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return &predicate.Or{Args: out}
+	case *plan.Col:
+		return m.leaf(x, predicate.Eq, true)
+	case *plan.Not:
+		if col, ok := x.Arg.(*plan.Col); ok {
+			return m.leaf(col, predicate.Eq, false)
+		}
+	case *plan.IsNull:
+		if col, ok := x.Arg.(*plan.Col); ok {
+			if x.Not {
+				return m.leaf(col, predicate.IsNotNull)
+			}
+			return m.leaf(col, predicate.IsNull)
+		}
+	case *plan.IsBool:
+		if col, ok := x.Arg.(*plan.Col); ok && !x.Not {
+			switch x.Test {
+			case plan.TestTrue:
+				return m.leaf(col, predicate.Eq, true)
+			case plan.TestFalse:
+				return m.leaf(col, predicate.Eq, false)
+			default:
+				return m.leaf(col, predicate.IsNull)
+			}
+		}
+	case *plan.InList:
+		col, ok := x.Arg.(*plan.Col)
+		if !ok {
+			return nil
+		}
+		var vals []types.Datum
+		for _, it := range x.Items {
+			k, ok := it.(*plan.Const)
+			if !ok {
+				return nil
+			}
+			if k.Value == nil {
+				if x.Not {
+					return nil // never true; the executor knows
+				}
+				continue
+			}
+			v, ok := m.value(col, k)
+			if !ok {
+				return nil
+			}
+			vals = append(vals, v)
+		}
+		if len(vals) == 0 {
+			return nil
+		}
+		if x.Not {
+			return m.leaf(col, predicate.NotIn, vals...)
+		}
+		return m.leaf(col, predicate.In, vals...)
+	case *plan.AnyAll:
+		return m.anyAll(x)
+	case *plan.Call:
+		return m.call(x)
+	}
+	return nil
+}
+
+var predOps = map[string]predicate.Op{
+	"=": predicate.Eq, "<>": predicate.NotEq, "<": predicate.Lt, "<=": predicate.LtEq, ">": predicate.Gt, ">=": predicate.GtEq,
+}
+
+func (m *predMaker) call(x *plan.Call) predicate.Node {
+	if x.F == nil || len(x.Args) != 2 || !isOperator(x.F) {
+		return nil
+	}
+	op := x.F.Name
+	col, k := asColConst(x.Args[0], x.Args[1])
+	if col == nil {
+		if col, k = asColConst(x.Args[1], x.Args[0]); col == nil {
+			return nil
+		}
+		if op = commutators[op]; op == "" {
+			return nil
+		}
+	}
+	if k.Value == nil {
+		return nil
+	}
+	if op == "~~" {
+		return m.like(col, k)
+	}
+	o, ok := predOps[op]
+	if !ok {
+		return nil
+	}
+	v, ok := m.value(col, k)
+	if !ok {
+		return nil
+	}
+	return m.leaf(col, o, v)
+}
+
+func asColConst(a, b plan.Expr) (*plan.Col, *plan.Const) {
+	col, ok := bareLabel(a)
+	if !ok {
+		return nil, nil
+	}
+	k, ok := b.(*plan.Const)
+	if !ok {
+		return nil, nil
+	}
+	return col, k
+}
+
+// bareLabel looks through casts that change only the label, such as varchar to
+// text.
+func bareLabel(e plan.Expr) (*plan.Col, bool) {
+	for {
+		switch x := e.(type) {
+		case *plan.Col:
+			return x, true
+		case *plan.Cast:
+			if x.F != nil || x.Arg.Type().Kind == types.BpChar {
+				return nil, false
+			}
+			e = x.Arg
+		default:
+			return nil, false
+		}
+	}
+}
+
+func (m *predMaker) anyAll(x *plan.AnyAll) predicate.Node {
+	col, ok := bareLabel(x.Left)
+	if !ok || x.Op == nil {
+		return nil
+	}
+	a, ok := x.Array.(*plan.Const)
+	if !ok || a.T.Elem == nil {
+		return nil
+	}
+	l, ok := a.Value.([]types.Datum)
+	if !ok {
+		return nil
+	}
+	var vals []types.Datum
+	for _, d := range l {
+		if d == nil {
+			if x.All {
+				return nil
+			}
+			continue
+		}
+		v, ok := m.value(col, &plan.Const{Value: d, T: *a.T.Elem})
+		if !ok {
+			return nil
+		}
+		vals = append(vals, v)
+	}
+	switch {
+	case len(vals) == 0:
+		return nil
+	case x.Op.Name == "=" && !x.All:
+		return m.leaf(col, predicate.In, vals...)
+	case x.Op.Name == "<>" && x.All:
+		return m.leaf(col, predicate.NotIn, vals...)
+	}
+	return nil
+}
+
+// like takes the fixed beginning of a pattern.
+func (m *predMaker) like(col *plan.Col, k *plan.Const) predicate.Node {
+	s, ok := k.Value.(string)
+	if !ok || !plainText(m.colType(col)) {
+		return nil
+	}
+	var prefix strings.Builder
+	exact := true
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c == '%' || c == '_' {
+			exact = false
+			break
+		}
+		if c == '\\' {
+			i++
+			if i >= len(s) {
+				return nil
+			}
+			c = s[i]
+		}
+		prefix.WriteByte(c)
+	}
+	if exact {
+		return m.leaf(col, predicate.Eq, prefix.String())
+	}
+	if prefix.Len() == 0 {
+		return nil
+	}
+	return m.leaf(col, predicate.StartsWith, prefix.String())
+}
+
+func (m *predMaker) colType(c *plan.Col) types.Type {
+	if i, ok := m.att[c.ID]; ok {
+		return m.cols[i].Type
+	}
+	return types.Type{}
+}
+
+func plainText(t types.Type) bool { return t.Kind == types.Text || t.Kind == types.Varchar }
+
+func (m *predMaker) leaf(c *plan.Col, op predicate.Op, args ...types.Datum) predicate.Node {
+	i, ok := m.att[c.ID]
+	if !ok {
+		return nil
+	}
+	f := m.cols[i]
+	return &predicate.Leaf{Op: op, Col: i, FieldID: f.ID, Name: f.Name, Type: f.Type, Args: args}
+}
+
+// value turns a constant into a datum of the column's type, when that keeps the
+// meaning of comparing with it.
+func (m *predMaker) value(c *plan.Col, k *plan.Const) (types.Datum, bool) {
+	i, ok := m.att[c.ID]
+	if !ok || k.Value == nil {
+		return nil, false
+	}
+	ct, kt := m.cols[i].Type, k.T
+	switch ct.Kind {
+	case types.Bool:
+		b, ok := k.Value.(bool)
+		return b, ok
+	case types.TinyInt, types.Int2, types.Int4, types.Int8:
+		v, ok := k.Value.(int64)
+		if !ok || !kt.IsInteger() {
+			return nil, false
+		}
+		lo, hi := intRange(ct.Kind)
+		return v, v >= lo && v <= hi
+	case types.OID:
+		v, ok := k.Value.(int64)
+		return v, ok
+	case types.Float4:
+		v, ok := k.Value.(float64)
+		if !ok || v != float64(float32(v)) { // NaN too
+			return nil, false
+		}
+		return v, true
+	case types.Float8:
+		v, ok := k.Value.(float64)
+		return v, ok && !math.IsNaN(v)
+	case types.Numeric:
+		d, ok := k.Value.(*numeric.Dec)
+		return d, ok && d.Form == numeric.Finite
+	case types.Text, types.Varchar:
+		s, ok := k.Value.(string)
+		return s, ok && kt.Kind != types.BpChar
+	case types.Bytea:
+		b, ok := k.Value.([]byte)
+		return b, ok && kt.Kind == types.Bytea
+	case types.Date, types.Time:
+		v, ok := k.Value.(int64)
+		return v, ok && kt.Kind == ct.Kind && v != math.MaxInt32 && v != math.MinInt32
+	case types.Timestamp, types.TimestampTZ:
+		v, ok := k.Value.(int64)
+		if !ok || kt.Kind != ct.Kind || v == math.MaxInt64 || v == math.MinInt64 {
+			return nil, false
+		}
+		switch {
+		case ct.IsNanos() == kt.IsNanos():
+			return v, true
+		case ct.IsNanos():
+			if v > math.MaxInt64/1000 || v < math.MinInt64/1000 {
+				return nil, false
+			}
+			return v * 1000, true
+		default:
+			return v / 1000, v%1000 == 0
+		}
+	}
+	return nil, false
+}
+
+func intRange(k types.Kind) (lo, hi int64) {
+	switch k {
+	case types.TinyInt:
+		return math.MinInt8, math.MaxInt8
+	case types.Int2:
+		return math.MinInt16, math.MaxInt16
+	case types.Int4:
+		return math.MinInt32, math.MaxInt32
+	}
+	return math.MinInt64, math.MaxInt64
+}
