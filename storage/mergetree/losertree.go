@@ -35,14 +35,16 @@ func (t *loserTree) build(i int) int {
 	return a
 }
 
-// less reports whether run a's row comes before run b's; ended runs come last.
+// less reports whether run a's row comes before run b's.
 func (t *loserTree) less(a, b int) bool {
 	x, y := t.runs[a], t.runs[b]
-	if x.done || y.done {
-		return !x.done && y.done || x.done == y.done && a < b
+	if x.hi != y.hi {
+		return x.hi < y.hi
 	}
-	c := t.m.compare(x, y)
-	return c < 0 || c == 0 && a < b
+	if c := t.m.compare(x, y); c != 0 {
+		return c < 0
+	}
+	return a < b
 }
 
 func (t *loserTree) winner() *run { return t.runs[t.node[0]] }

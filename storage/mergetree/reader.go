@@ -45,7 +45,9 @@ type Reader struct {
 	// The key whose versions are being looked at: the best row so far.
 	pending    bool
 	pendSeg    uint16
-	pendKey    Keys // one key
+	pendHi     uint64
+	pendLo     uint64
+	pendBytes  []byte
 	pendRow    int64
 	pendDelete bool
 }
@@ -196,13 +198,13 @@ func (m *Reader) round(ctx context.Context) error {
 	for _, r := range m.runs {
 		r.active = false
 	}
+	var last *run // that won the previous match
 	for len(m.src) < m.rows || m.pending {
 		w := m.tree.winner()
 		if w.done {
 			m.flush()
 			return nil
 		}
-		next := m.tree.runnerUp()
 		same := m.pending && m.isPending(w)
 		if m.pending && !same {
 			m.flush()
@@ -210,22 +212,30 @@ func (m *Reader) round(ctx context.Context) error {
 				return nil
 			}
 		}
-		if next == nil || keyLess(m.form, w, next) {
-			m.stretch(w, next, same)
-		} else {
+		// Keys of runs that alternate are taken one by one; a run that wins twice
+		// in a row is worth asking how far it stays ahead.
+		taken := false
+		if w == last || len(m.runs) == 1 {
+			if next := m.tree.runnerUp(); next == nil || keyLess(m.form, w, next) {
+				m.stretch(w, next, same)
+				taken = true
+			}
+		}
+		if !taken {
 			m.version(w, same)
 		}
-		if w.p >= w.n {
-			if err := w.load(ctx); err != nil {
-				return err
-			}
+		last = w
+		if w.p < w.n {
+			w.peek()
+		} else if err := w.load(ctx); err != nil {
+			return err
 		}
 		m.tree.replay()
 	}
 	return nil
 }
 
-// version looks at one row whose key other runs hold, too.
+// version looks at one row whose key other runs may hold, too.
 func (m *Reader) version(w *run, same bool) {
 	if !(m.o.IgnoreDelete && w.retract(w.p)) && !(same && m.o.KeepFirst) {
 		m.setPending(w)
@@ -292,11 +302,8 @@ func (m *Reader) stretchEnd(w, next *run) int {
 	if next == nil {
 		return end
 	}
-	b := Bound{hi: next.keys.Hi[next.p]}
-	switch m.form {
-	case TwoWords:
-		b.lo = next.keys.Lo[next.p]
-	case WordAndBytes:
+	b := Bound{hi: next.hi, lo: next.lo}
+	if m.form == WordAndBytes {
 		b.data = next.keys.At(next.p)
 	}
 	lo, step := w.p, 1
@@ -309,14 +316,14 @@ func (m *Reader) stretchEnd(w, next *run) int {
 
 // isPending reports whether the row under w's cursor has the pending key.
 func (m *Reader) isPending(w *run) bool {
-	if w.keys.Hi[w.p] != m.pendKey.Hi[0] {
+	if w.hi != m.pendHi {
 		return false
 	}
 	switch m.form {
 	case TwoWords:
-		return w.keys.Lo[w.p] == m.pendKey.Lo[0]
+		return w.lo == m.pendLo
 	case WordAndBytes:
-		return bytes.Equal(w.keys.At(w.p), m.pendKey.Data)
+		return bytes.Equal(w.keys.At(w.p), m.pendBytes)
 	}
 	return true
 }
@@ -326,12 +333,9 @@ func (m *Reader) isPending(w *run) bool {
 func (m *Reader) setPending(w *run) {
 	w.segment()
 	m.pending, m.pendSeg, m.pendRow, m.pendDelete = true, w.seg, w.physical(w.p), w.retract(w.p)
-	m.pendKey.Hi = append(m.pendKey.Hi[:0], w.keys.Hi[w.p])
-	switch m.form {
-	case TwoWords:
-		m.pendKey.Lo = append(m.pendKey.Lo[:0], w.keys.Lo[w.p])
-	case WordAndBytes:
-		m.pendKey.Data = append(m.pendKey.Data[:0], w.keys.At(w.p)...)
+	m.pendHi, m.pendLo = w.hi, w.lo
+	if m.form == WordAndBytes {
+		m.pendBytes = append(m.pendBytes[:0], w.keys.At(w.p)...)
 	}
 }
 

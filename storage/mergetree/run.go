@@ -3,6 +3,7 @@ package mergetree
 import (
 	"bytes"
 	"context"
+	"math"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -54,6 +55,7 @@ type run struct {
 	seq    []int64
 	kinds  []int16 // nil = no deletes in this file
 	p, n   int     // cursor and end in the window
+	hi, lo uint64  // words of the key under the cursor; all ones when done
 	done   bool
 	last   bool // the window reached the end of the key range
 	order  int64
@@ -109,8 +111,17 @@ func (r *run) load(ctx context.Context) error {
 			}
 		}
 		if r.p < r.n {
+			r.peek()
 			return nil
 		}
+	}
+}
+
+// peek copies the words of the key under the cursor to where comparisons look.
+func (r *run) peek() {
+	r.hi = r.keys.Hi[r.p]
+	if r.m.form == TwoWords {
+		r.lo = r.keys.Lo[r.p]
 	}
 }
 
@@ -194,7 +205,7 @@ func (r *run) nextRange(ctx context.Context) (bool, error) {
 }
 
 func (r *run) finish() {
-	r.done = true
+	r.done, r.hi, r.lo = true, math.MaxUint64, math.MaxUint64
 	r.closeCols()
 }
 
@@ -246,32 +257,35 @@ type segment struct {
 	keep   []uint32 // winners
 }
 
-// keyLess reports whether the key under a's cursor is smaller than b's.
+// keyLess reports whether the key under a's cursor is smaller than b's; neither
+// has ended.
 func keyLess(form Form, a, b *run) bool {
-	x, y := a.keys.Hi[a.p], b.keys.Hi[b.p]
-	if x != y || form == OneWord {
-		return x < y
+	if a.hi != b.hi || form == OneWord {
+		return a.hi < b.hi
 	}
 	if form == TwoWords {
-		return a.keys.Lo[a.p] < b.keys.Lo[b.p]
+		return a.lo < b.lo
 	}
 	return bytes.Compare(a.keys.At(a.p), b.keys.At(b.p)) < 0
 }
 
-// compare orders the rows under two cursors: key, user sequence, sequence,
-// retract before add.
+// compare orders the rows under two cursors whose first key words are equal:
+// rest of the key, user sequence, sequence, retract before add. Ended runs come
+// last.
 func (m *Reader) compare(a, b *run) int {
-	x, y := a.keys.Hi[a.p], b.keys.Hi[b.p]
-	if x != y {
-		if x < y {
+	if a.done || b.done {
+		switch {
+		case !a.done:
 			return -1
+		case !b.done:
+			return 1
 		}
-		return 1
+		return 0
 	}
 	switch m.form {
 	case TwoWords:
-		if x, y := a.keys.Lo[a.p], b.keys.Lo[b.p]; x != y {
-			if x < y {
+		if a.lo != b.lo {
+			if a.lo < b.lo {
 				return -1
 			}
 			return 1

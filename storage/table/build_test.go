@@ -111,9 +111,17 @@ func (b *built) addFile(level int32, bucket int32, rows []row, pageRows int) *ma
 		return k
 	}
 	if len(pk) > 0 {
-		sort.SliceStable(rows, func(i, j int) bool {
-			return bytes.Compare(codec.Append(nil, keyOf(rows[i])), codec.Append(nil, keyOf(rows[j]))) < 0
-		})
+		keys := make([]string, len(rows))
+		order := make([]int, len(rows))
+		for i := range rows {
+			keys[i], order[i] = string(codec.Append(nil, keyOf(rows[i]))), i
+		}
+		sort.Slice(order, func(i, j int) bool { return keys[order[i]] < keys[order[j]] })
+		sorted := make([]row, len(rows))
+		for i, o := range order {
+			sorted[i] = rows[o]
+		}
+		copy(rows, sorted)
 	}
 	f := &manifest.DataFile{
 		Name: fmt.Sprintf("data-00000000-0000-4000-8000-%012d-0.parquet", b.files), Rows: int64(len(rows)), SchemaID: b.sch.ID,
