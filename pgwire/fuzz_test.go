@@ -13,13 +13,19 @@ import (
 	"github.com/paimon-sql/paimon-sql/pgwire/wiretest"
 )
 
-// serveBytes plays bytes to a server and returns how many it answered. The
-// connection must end by itself once the client has closed its side.
+// serveBytes plays bytes to a server.
 func serveBytes(t *testing.T, login bool, data []byte) {
-	s := NewServer(Config{
-		Backend: &fakeBackend{}, WatchDelay: time.Microsecond, MaxMessageBytes: 1 << 20,
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-	})
+	if login {
+		data = append(wiretest.StartupPacket(protocol30, "user", "u"), data...)
+	}
+	serveWith(t, Config{Backend: &fakeBackend{}, WatchDelay: time.Microsecond, MaxMessageBytes: 1 << 20}, data)
+}
+
+// serveWith plays bytes to a server. The connection must end by itself once the
+// client has closed its side.
+func serveWith(t *testing.T, cfg Config, data []byte) {
+	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	s := NewServer(cfg)
 	srv, cli := net.Pipe()
 	done := make(chan struct{})
 	go func() {
@@ -28,10 +34,7 @@ func serveBytes(t *testing.T, login bool, data []byte) {
 	}()
 	go io.Copy(io.Discard, cli) //nolint:errcheck // ends with the pipe
 	cli.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	if login {
-		cli.Write(wiretest.StartupPacket(protocol30, "user", "u")) //nolint:errcheck // the server may have closed
-	}
-	cli.Write(data) //nolint:errcheck // as above
+	cli.Write(data) //nolint:errcheck // the server may have closed
 	cli.Close()
 	select {
 	case <-done:

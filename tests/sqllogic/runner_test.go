@@ -39,7 +39,7 @@ var server = sync.OnceValues(func() (*testserver.Server, error) {
 	if err := os.CopyFS(tmp, os.DirFS(filepath.Join(root, "tests/sqllogic/testdata/warehouse"))); err != nil {
 		return nil, err
 	}
-	s, err := testserver.Start(context.Background(), engine.Config{Warehouse: tmp, Database: "paimon"})
+	s, err := testserver.Open(context.Background(), engine.Config{Warehouse: tmp, Database: "paimon"})
 	if err != nil {
 		os.RemoveAll(tmp)
 		return nil, err
@@ -102,7 +102,7 @@ func TestSQLLogic(t *testing.T) {
 				var total sqllogic.Result
 				for _, f := range all {
 					t.Run(strings.TrimSuffix(filepath.Base(f), ".slt")+"/"+mode.String(), func(t *testing.T) {
-						r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN(), Mode: mode, Types: true})
+						r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN, Mode: mode, Types: true})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -153,7 +153,7 @@ func TestShared(t *testing.T) {
 			var total sqllogic.Result
 			unexpected := 0
 			for _, f := range files(t, filepath.Join(root, folder)) {
-				r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN(), Refusals: true})
+				r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN, Refusals: true})
 				if err != nil {
 					t.Fatal(err)
 				}

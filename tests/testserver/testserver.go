@@ -35,11 +35,12 @@ func (b backend) Cancel(pid int32, secret uint32) { b.e.Cancel(pid, secret) }
 type Server struct {
 	Engine *engine.Engine
 	Addr   string // host:port
+	DSN    string // the address as clients want it
 	stop   func()
 }
 
-// Start runs a server over the warehouse in cfg. Close ends it.
-func Start(ctx context.Context, cfg engine.Config) (*Server, error) {
+// Open runs a server over the warehouse in cfg. Close ends it.
+func Open(ctx context.Context, cfg engine.Config) (*Server, error) {
 	cfg.AnyDatabase = true
 	if cfg.Log == nil {
 		level := slog.LevelError
@@ -59,7 +60,8 @@ func Start(ctx context.Context, cfg engine.Config) (*Server, error) {
 	p := pgwire.NewServer(pgwire.Config{Backend: backend{e}, Log: cfg.Log})
 	done := make(chan error, 1)
 	go func() { done <- p.Serve(l) }()
-	return &Server{Engine: e, Addr: l.Addr().String(), stop: func() {
+	dsn := fmt.Sprintf("postgres://tester@%s/paimon?sslmode=disable", l.Addr())
+	return &Server{Engine: e, Addr: l.Addr().String(), DSN: dsn, stop: func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		p.Shutdown(ctx) //nolint:errcheck // a connection left open by a test is cancelled
@@ -73,15 +75,15 @@ func Start(ctx context.Context, cfg engine.Config) (*Server, error) {
 // Close stops the server and its engine.
 func (s *Server) Close() { s.stop() }
 
-// DSN returns the address as clients want it.
-func (s *Server) DSN() string {
-	return fmt.Sprintf("postgres://tester@%s/paimon?sslmode=disable", s.Addr)
-}
-
-// StartTest is Start for a test, which it fails on an error.
-func StartTest(t testing.TB, cfg engine.Config) *Server {
+// Start runs a server for a test, over a copy of a warehouse, with defaults for
+// settings. It ends with the test.
+func Start(t testing.TB, warehouse string, settings map[string]string) *Server {
 	t.Helper()
-	s, err := Start(context.Background(), cfg)
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(warehouse)); err != nil {
+		t.Fatal("copy the warehouse: ", err)
+	}
+	s, err := Open(context.Background(), engine.Config{Warehouse: dir, Settings: settings})
 	if err != nil {
 		t.Fatal("start: ", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/paimon-sql/paimon-sql/engine"
 	"github.com/paimon-sql/paimon-sql/pgwire/wiretest"
 	"github.com/paimon-sql/paimon-sql/tests/testserver"
 )
@@ -38,7 +37,7 @@ func TestTranscripts(t *testing.T) {
 		return
 	}
 	t.Run("ours", func(t *testing.T) {
-		s := testserver.StartTest(t, engine.Config{Warehouse: t.TempDir()})
+		s := testserver.Start(t, t.TempDir(), nil)
 		play(t, files, s.Addr, "postgres", "postgres", false)
 	})
 }
@@ -77,7 +76,7 @@ func TestGreeting(t *testing.T) {
 		"integer_datetimes=on", "IntervalStyle=postgres", "is_superuser=on", "server_encoding=UTF8", "server_version=15.",
 		"session_authorization=postgres", "standard_conforming_strings=on", "TimeZone=UTC",
 	}
-	s := testserver.StartTest(t, engine.Config{Warehouse: t.TempDir()})
+	s := testserver.Start(t, t.TempDir(), nil)
 	i := 0
 	for _, m := range wiretest.Dial(t, s.Addr).Login("user", "postgres", "TimeZone", "UTC") {
 		v, ok := strings.CutPrefix(m, "ParameterStatus ")
