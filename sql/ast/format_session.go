@@ -354,9 +354,9 @@ func (f *formatter) roles(s Stmt) {
 		f.roleOptions(s.Options)
 	case *AlterSettings:
 		f.s("ALTER ", s.Kind, " ")
-		switch {
-		case s.Kind == "SYSTEM":
-		case s.Kind == "DATABASE":
+		switch s.Kind {
+		case "SYSTEM":
+		case "DATABASE":
 			f.ident(s.Database)
 			f.s(" ")
 		default:

@@ -29,7 +29,7 @@ func (f *formatter) typeName(t *TypeName) {
 	case len(t.Name) == 1 && (t.Name[0].Name == "struct" || t.Name[0].Name == "row"):
 		f.s(t.Name[0].Name, "<>")
 	default:
-		f.typeWord(t.Name)
+		f.name(t.Name)
 		f.opt(t.PctType, "%TYPE")
 		if len(t.Mods) > 0 {
 			f.parenExprs(t.Mods)
@@ -42,10 +42,6 @@ func (f *formatter) typeName(t *TypeName) {
 	}
 	f.opt(t.NotNull, " NOT NULL")
 }
-
-// typeWord writes a type's name. Names that are column-name keywords must be
-// quoted, those that are type-name ones need not be, but may.
-func (f *formatter) typeWord(n Name) { f.name(n) }
 
 func (f *formatter) systemType(t *TypeName) {
 	name := t.Name[0].Name

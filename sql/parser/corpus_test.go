@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -177,6 +179,39 @@ func TestCorpusMutations(t *testing.T) {
 	wrong.atLeast(99)
 	valid.atLeast(99)
 	message.atLeast(97)
+	trip.atLeast(100)
+}
+
+// TestCorpusEdits makes random edits of the corpora's statements: whatever is
+// accepted must survive printing and parsing, and nothing may hang or panic.
+func TestCorpusEdits(t *testing.T) {
+	dir := filepath.Join(sharedDir(t), "slt", "parser")
+	const seed = 1
+	rnd := rand.New(rand.NewPCG(seed, seed))
+	entries := append(readCorpus(t, filepath.Join(dir, "pg_select_dml.jsonl")), readCorpus(t, filepath.Join(dir, "lake_sql.jsonl"))...)
+	accepted, trip := 0, newRate(t, "round trip")
+	for range 20000 {
+		words := strings.Fields(entries[rnd.IntN(len(entries))].SQL)
+		other := strings.Fields(entries[rnd.IntN(len(entries))].SQL)
+		i, j := rnd.IntN(len(words)), rnd.IntN(len(other))
+		switch rnd.IntN(4) {
+		case 0:
+			words = slices.Delete(words, i, i+1)
+		case 1:
+			words = slices.Insert(words, i, other[j])
+		case 2:
+			words[i] = other[j]
+		case 3:
+			words = append(words[:i:i], other[j:]...)
+		}
+		sql := strings.Join(words, " ")
+		if _, err := Parse(sql); err == nil {
+			accepted++
+			bad := roundTrip(sql)
+			trip.add(bad == "", "seed %d: %s\n\t%s", seed, sql, bad)
+		}
+	}
+	t.Logf("%d accepted", accepted)
 	trip.atLeast(100)
 }
 

@@ -45,11 +45,8 @@ func (p *parser) create() ast.Stmt {
 }
 
 func (p *parser) createView(pers ast.Persistence, orReplace bool) ast.Stmt {
+	// The grammar takes UNLOGGED; the binder refuses it.
 	v := &ast.CreateView{Persistence: pers, OrReplace: orReplace}
-	if pers == ast.Unlogged {
-		// The grammar takes UNLOGGED; the analyser refuses it.
-		v.Persistence = ast.Unlogged
-	}
 	v.Recursive = p.acceptKw("recursive")
 	p.expectKw("view")
 	v.IfNotExists = p.ifNotExists()
@@ -273,11 +270,11 @@ func (p *parser) schemaElement() ast.Stmt {
 	if p.err != nil {
 		return nil
 	}
-	switch s.(type) {
+	switch s := s.(type) {
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateSequence, *ast.CreateView:
 		return s
 	case *ast.Unsupported:
-		if s.(*ast.Unsupported).Kind == "CREATE TRIGGER" {
+		if s.Kind == "CREATE TRIGGER" {
 			p.setSpan(s, start)
 			return s
 		}

@@ -281,7 +281,6 @@ func (p *parser) partitionBound() *ast.PartitionBound {
 }
 
 func (p *parser) hashBound(b *ast.PartitionBound) {
-	pos := p.peek(1).pos
 	b.Modulus, b.Remainder = -1, -1
 	p.expect('(')
 	for p.err == nil {
@@ -315,7 +314,6 @@ func (p *parser) hashBound(b *ast.PartitionBound) {
 	case b.Remainder == -1:
 		p.fail(pgerr.New(pgerr.SyntaxError, "remainder for hash partition must be specified"))
 	}
-	_ = pos
 }
 
 // tableElements parses the parenthesised elements of a table.

@@ -94,8 +94,9 @@ func (p *parser) tablePrimary() ast.TableRef {
 	switch {
 	case p.is('('):
 		if lateral {
+			paren := p.pos()
 			q := p.selectWithParens()
-			return p.subqueryRef(t.pos, q, true)
+			return p.subqueryRef(t.pos, paren, q, true)
 		}
 		return p.parenTable()
 	case p.kw("xmltable") && p.peek(1).kind == '(':
@@ -301,7 +302,9 @@ func (p *parser) tableSample() *ast.TableSample {
 	return s
 }
 
-func (p *parser) subqueryRef(pos ast.Pos, q *ast.Query, lateral bool) ast.TableRef {
+// subqueryRef parses what follows a subquery in FROM. PostgreSQL reports a
+// missing alias at the parenthesis, which for LATERAL is not where it begins.
+func (p *parser) subqueryRef(pos, paren ast.Pos, q *ast.Query, lateral bool) ast.TableRef {
 	s := &ast.SubqueryRef{Loc: ast.At(pos), Lateral: lateral, Query: q}
 	s.Alias = p.optAlias()
 	if s.Alias == nil && p.err == nil {
@@ -310,21 +313,9 @@ func (p *parser) subqueryRef(pos ast.Pos, q *ast.Query, lateral bool) ast.TableR
 		if _, ok := q.Body.(*ast.Values); ok {
 			word, hint = "VALUES", "For example, FROM (VALUES ...) [AS] foo."
 		}
-		p.failAt(p.parenBefore(pos), pgerr.SyntaxError, "%s in FROM must have an alias", word)
-		p.err.WithHint("%s", hint)
+		p.fail(p.errorAt(paren, pgerr.SyntaxError, "%s in FROM must have an alias", word).WithHint("%s", hint))
 	}
 	return s
-}
-
-// parenBefore returns pos: PostgreSQL points at the parenthesis, which for
-// LATERAL is the next token.
-func (p *parser) parenBefore(pos ast.Pos) ast.Pos {
-	for i := range p.toks {
-		if p.toks[i].pos == pos && p.toks[i].isKw("lateral") {
-			return p.toks[i+1].pos
-		}
-	}
-	return pos
 }
 
 // parenTable parses a parenthesis in FROM: a subquery or a join. As in
@@ -336,7 +327,7 @@ func (p *parser) parenTable() ast.TableRef {
 		return ref
 	}
 	if q != nil {
-		return p.subqueryRef(pos, q, false)
+		return p.subqueryRef(pos, pos, q, false)
 	}
 	p.joinAlias(ref)
 	return ref
@@ -378,7 +369,7 @@ func (p *parser) parenTableContents() (*ast.Query, ast.TableRef) {
 			p.syntaxError()
 			return nil, nil
 		case q != nil:
-			ref = p.subqueryRef(pos, q, false)
+			ref = p.subqueryRef(pos, pos, q, false)
 		default:
 			// ((a JOIN b ON x)) is a join; with an alias it is a table and
 			// must be joined again.

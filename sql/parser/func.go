@@ -131,10 +131,10 @@ func (p *parser) special() ast.Expr {
 // extract parses field FROM x.
 func (p *parser) extract(loc ast.Loc) ast.Expr {
 	field := &ast.String{Loc: p.loc(), Value: p.tok().text}
-	switch t := p.tok(); {
-	case t.kind == tIdent, t.kind == tString:
+	switch t := p.tok(); t.kind {
+	case tIdent, tString:
 		p.next()
-	case t.kind == tKeyword:
+	case tKeyword:
 		switch t.text {
 		case "year", "month", "day", "hour", "minute", "second":
 			p.next()

@@ -231,11 +231,10 @@ func (l *lexer) unicodeDigits(i int) (v uint64, end int, ok bool) {
 func (l *lexer) unicode(start int) {
 	name := l.at(2) == '"'
 	var text string
-	ok := true
+	var ok bool
 	if name {
 		var end int
-		text, end, ok = scanDelimited(l.src, start+3, '"')
-		if !ok {
+		if text, end, ok = scanDelimited(l.src, start+3, '"'); !ok {
 			l.fail("unterminated quoted identifier", start, len(l.src))
 			return
 		}

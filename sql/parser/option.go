@@ -1,10 +1,6 @@
 package parser
 
-import (
-	"strings"
-
-	"github.com/paimon-sql/paimon-sql/sql/ast"
-)
+import "github.com/paimon-sql/paimon-sql/sql/ast"
 
 // options parses a parenthesised list of name [= value] (reloptions). Lake
 // keys may be dotted, have dashes, or be strings.
@@ -148,6 +144,3 @@ func (p *parser) optComment() *string {
 	s := p.stringConst()
 	return &s
 }
-
-// joinWords is the command name of the words of unsupported statements.
-func joinWords(ws ...string) string { return strings.ToUpper(strings.Join(ws, " ")) }

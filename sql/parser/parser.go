@@ -67,7 +67,8 @@ func Parse(sql string) ([]ast.Stmt, error) {
 			break
 		}
 		p.setSpan(s, start)
-		if ast.Deeper(s, maxTreeDepth) {
+		// A token makes at most a few levels, so short texts need no measuring.
+		if p.i-start > maxTreeDepth/8 && ast.Deeper(s, maxTreeDepth) {
 			p.tooDeep()
 			break
 		}
@@ -260,7 +261,12 @@ func (p *parser) fail(err *pgerr.Error) {
 
 // failAt fails with a message about the text at pos.
 func (p *parser) failAt(pos ast.Pos, code pgerr.Code, format string, args ...any) {
-	p.fail(pgerr.New(code, format, args...).WithPosition(CharPosition(p.src, pos)))
+	p.fail(p.errorAt(pos, code, format, args...))
+}
+
+// errorAt makes the error of failAt, for those that get a hint or detail.
+func (p *parser) errorAt(pos ast.Pos, code pgerr.Code, format string, args ...any) *pgerr.Error {
+	return pgerr.New(code, format, args...).WithPosition(CharPosition(p.src, pos))
 }
 
 // syntaxError reports the current token as the one no rule can take.

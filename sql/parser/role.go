@@ -74,8 +74,8 @@ func (p *parser) roleOption(create bool) *ast.RoleOption {
 		p.expectKw("password")
 		p.stringConst()
 		if p.err == nil {
-			p.failAt(t.pos, pgerr.FeatureNotSupported, "UNENCRYPTED PASSWORD is no longer supported")
-			p.err.WithHint("Remove UNENCRYPTED to store the password in encrypted form instead.")
+			p.fail(p.errorAt(t.pos, pgerr.FeatureNotSupported, "UNENCRYPTED PASSWORD is no longer supported").
+				WithHint("Remove UNENCRYPTED to store the password in encrypted form instead."))
 		}
 	case "inherit":
 		p.next()

@@ -215,7 +215,6 @@ type limits struct {
 	countPos, offsetPos ast.Pos
 	hasCount, hasOffset bool
 	ties                bool
-	tiesPos             ast.Pos
 }
 
 // limitClauses parses a limit and an offset, in either order, each at most once.
@@ -262,32 +261,19 @@ func (p *parser) limitClauses(q *ast.Query) {
 }
 
 func (p *parser) limit(l *limits) {
+	pos := p.pos()
 	p.next()
 	l.countPos = p.pos()
 	if !p.acceptKw("all") {
 		l.count = p.expr()
 	}
-	if p.is(',') {
-		pos := p.toks[p.i-1].pos
-		_ = pos
-		limitPos := l.countPos
-		p.next()
+	if p.accept(',') {
 		p.expr()
 		if p.err == nil {
-			p.failAt(p.wordBefore(limitPos), pgerr.SyntaxError, "LIMIT #,# syntax is not supported")
-			p.err.WithHint("Use separate LIMIT and OFFSET clauses.")
+			p.fail(p.errorAt(pos, pgerr.SyntaxError, "LIMIT #,# syntax is not supported").
+				WithHint("Use separate LIMIT and OFFSET clauses."))
 		}
 	}
-}
-
-// wordBefore returns the position of the token before the one at pos.
-func (p *parser) wordBefore(pos ast.Pos) ast.Pos {
-	for i := len(p.toks) - 1; i > 0; i-- {
-		if p.toks[i].pos == pos {
-			return p.toks[i-1].pos
-		}
-	}
-	return pos
 }
 
 func (p *parser) fetchFirst(l *limits) {
@@ -302,9 +288,7 @@ func (p *parser) fetchFirst(l *limits) {
 		l.count = p.fetchValue()
 	}
 	p.rowOrRows()
-	if p.kw("with") {
-		p.next()
-		l.tiesPos = p.pos()
+	if p.acceptKw("with") {
 		p.expectKw("ties")
 		l.ties = true
 		return

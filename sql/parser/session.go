@@ -2,6 +2,7 @@ package parser
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -277,7 +278,7 @@ func (p *parser) assignment(s *ast.Set) {
 // with a dot in their name, which PostgreSQL would refuse at the dash.
 func (p *parser) looseValue(name string) ast.Expr {
 	n := p.peek(1).kind
-	if !isDotted(name) || p.tok().kind != tIdent && p.tok().kind != tKeyword || n != '-' && n != '.' && n != '/' {
+	if !strings.Contains(name, ".") || p.tok().kind != tIdent && p.tok().kind != tKeyword || n != '-' && n != '.' && n != '/' {
 		return nil
 	}
 	loc, start := p.loc(), p.pos()
@@ -289,15 +290,6 @@ func (p *parser) looseValue(name string) ast.Expr {
 		p.next()
 	}
 	return &ast.String{Loc: loc, Value: p.src[start:p.toks[p.i-1].end]}
-}
-
-func isDotted(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] == '.' {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *parser) varName() string {

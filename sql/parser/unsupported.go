@@ -69,8 +69,8 @@ func (p *parser) publicationObjects() {
 	first := p.tok()
 	p.sub("pubobj,")
 	if p.err == nil && !first.isKw("table") && !first.isKw("tables") {
-		p.failAt(first.pos, pgerr.SyntaxError, "invalid publication object list")
-		p.err.WithDetail("One of TABLE or TABLES IN SCHEMA must be specified before a standalone table or schema name.")
+		p.fail(p.errorAt(first.pos, pgerr.SyntaxError, "invalid publication object list").
+			WithDetail("One of TABLE or TABLES IN SCHEMA must be specified before a standalone table or schema name."))
 	}
 }
 
@@ -81,8 +81,8 @@ func (p *parser) operatorArgs() {
 	if !none {
 		p.typeName()
 		if p.is(')') {
-			p.failAt(p.pos(), pgerr.SyntaxError, "missing argument")
-			p.err.WithHint("Use NONE to denote the missing argument of a unary operator.")
+			p.fail(p.errorAt(p.pos(), pgerr.SyntaxError, "missing argument").
+				WithHint("Use NONE to denote the missing argument of a unary operator."))
 		}
 	}
 	p.expect(',')

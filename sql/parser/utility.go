@@ -1,9 +1,6 @@
 package parser
 
-import (
-	"github.com/paimon-sql/paimon-sql/internal/pgerr"
-	"github.com/paimon-sql/paimon-sql/sql/ast"
-)
+import "github.com/paimon-sql/paimon-sql/sql/ast"
 
 // explain parses EXPLAIN. ( begins options unless a query begins in it.
 func (p *parser) explain() ast.Stmt {
@@ -579,11 +576,4 @@ func (p *parser) objectRef() *ast.ObjectRef {
 	}
 	p.syntaxError()
 	return o
-}
-
-// checkOnly fails with a feature that the grammar knows but PostgreSQL has not.
-func (p *parser) notImplemented(pos ast.Pos, what string) {
-	if p.err == nil {
-		p.failAt(pos, pgerr.FeatureNotSupported, "%s is not yet implemented", what)
-	}
 }
