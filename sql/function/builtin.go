@@ -24,6 +24,8 @@ func functions() [][]*Overload {
 	return [][]*Overload{
 		extracts(),
 		stringBasics(),
+		setReturning(), // srf.go: generate_series, unnest, generate_subscripts, ...
+		systemInfo(),   // sysinfo.go: system information, pg_sleep, privileges, advisory locks
 	}
 }
 

@@ -1,0 +1,1190 @@
+package function
+
+import (
+	"bytes"
+	"crypto/md5"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow/go/v15/arrow"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+)
+
+// String functions beyond the basic ones. Upper and lower case, and character
+// classes, are those of the C locale: ASCII only.
+
+func isAlnumASCII(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+func initcap(dst, s []byte) ([]byte, error) {
+	in := false
+	for _, c := range s {
+		switch {
+		case !in && c >= 'a' && c <= 'z':
+			c -= 32
+		case in && c >= 'A' && c <= 'Z':
+			c += 32
+		}
+		in = isAlnumASCII(c)
+		dst = append(dst, c)
+	}
+	return dst, nil
+}
+
+func left(dst, s []byte, n int64) ([]byte, error) {
+	if n < 0 {
+		n = max(int64(utf8.RuneCount(s))+n, 0)
+	}
+	return append(dst, s[:chars(s, int(min(n, int64(len(s)))))]...), nil
+}
+
+func right(dst, s []byte, n int64) ([]byte, error) {
+	total := int64(utf8.RuneCount(s))
+	if n < 0 {
+		n = -n
+		return append(dst, s[chars(s, int(min(n, total))):]...), nil
+	}
+	return append(dst, s[chars(s, int(max(total-n, 0))):]...), nil
+}
+
+func pad(leftSide bool) func(dst, s []byte, n int64, fill []byte) ([]byte, error) {
+	return func(dst, s []byte, n int64, fill []byte) ([]byte, error) {
+		n = max(n, 0)
+		have := int64(utf8.RuneCount(s))
+		if have >= n || len(fill) == 0 {
+			return append(dst, s[:chars(s, int(min(n, have)))]...), nil
+		}
+		if (n-have)*int64(utf8.UTFMax) > 1<<30-1 {
+			return nil, errTooLong()
+		}
+		padding := func() {
+			rest := int(n - have)
+			per := utf8.RuneCount(fill)
+			for ; rest >= per; rest -= per {
+				dst = append(dst, fill...)
+			}
+			dst = append(dst, fill[:chars(fill, rest)]...)
+		}
+		if leftSide {
+			padding()
+			return append(dst, s...), nil
+		}
+		dst = append(dst, s...)
+		padding()
+		return dst, nil
+	}
+}
+
+// trimSet cuts characters of set from the ends of s.
+func trimSet(s, set []byte, l, r bool) []byte {
+	if l {
+		for len(s) > 0 {
+			n := charLen(s)
+			if !containsChar(set, s[:n]) {
+				break
+			}
+			s = s[n:]
+		}
+	}
+	if r {
+		for len(s) > 0 {
+			_, n := utf8.DecodeLastRune(s)
+			if !containsChar(set, s[len(s)-n:]) {
+				break
+			}
+			s = s[:len(s)-n]
+		}
+	}
+	return s
+}
+
+func containsChar(set, c []byte) bool {
+	for len(set) > 0 {
+		n := charLen(set)
+		if bytes.Equal(set[:n], c) {
+			return true
+		}
+		set = set[n:]
+	}
+	return false
+}
+
+func trims(l, r bool) (one, two Kernel) {
+	blank := []byte(" ")
+	return onDict(sfn1(func(dst, s []byte) ([]byte, error) { return append(dst, trimSet(s, blank, l, r)...), nil })),
+		onDict(sfn2(func(dst, s, set []byte) ([]byte, error) { return append(dst, trimSet(s, set, l, r)...), nil }))
+}
+
+func trimBytes(l, r bool) Kernel {
+	return sfn2(func(dst, s, set []byte) ([]byte, error) {
+		for l && len(s) > 0 && bytes.IndexByte(set, s[0]) >= 0 {
+			s = s[1:]
+		}
+		for r && len(s) > 0 && bytes.IndexByte(set, s[len(s)-1]) >= 0 {
+			s = s[:len(s)-1]
+		}
+		return append(dst, s...), nil
+	})
+}
+
+func repeat(dst, s []byte, n int64) ([]byte, error) {
+	if n <= 0 || len(s) == 0 {
+		return dst, nil
+	}
+	if n > (1<<30-1)/int64(len(s)) {
+		return nil, errTooLong()
+	}
+	for ; n > 0; n-- {
+		dst = append(dst, s...)
+	}
+	return dst, nil
+}
+
+func replaceAll(dst, s, from, to []byte) ([]byte, error) {
+	if len(from) == 0 {
+		return append(dst, s...), nil
+	}
+	for {
+		i := bytes.Index(s, from)
+		if i < 0 {
+			return append(dst, s...), nil
+		}
+		dst = append(append(dst, s[:i]...), to...)
+		s = s[i+len(from):]
+	}
+}
+
+func reverse(dst, s []byte) ([]byte, error) {
+	for len(s) > 0 {
+		_, n := utf8.DecodeLastRune(s)
+		dst = append(dst, s[len(s)-n:]...)
+		s = s[:len(s)-n]
+	}
+	return dst, nil
+}
+
+func splitPart(dst, s, sep []byte, n int64) ([]byte, error) {
+	if n == 0 {
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "field position must not be zero")
+	}
+	if len(s) == 0 {
+		return dst, nil
+	}
+	if len(sep) == 0 {
+		if n == 1 || n == -1 {
+			return append(dst, s...), nil
+		}
+		return dst, nil
+	}
+	if n < 0 {
+		n += int64(bytes.Count(s, sep)) + 2
+		if n < 1 {
+			return dst, nil
+		}
+	}
+	for {
+		i := bytes.Index(s, sep)
+		n--
+		if n == 0 {
+			if i < 0 {
+				i = len(s)
+			}
+			return append(dst, s[:i]...), nil
+		}
+		if i < 0 {
+			return dst, nil
+		}
+		s = s[i+len(sep):]
+	}
+}
+
+func translate(dst, s, from, to []byte) ([]byte, error) {
+	f, t := []rune(string(from)), []rune(string(to))
+	for len(s) > 0 {
+		r, n := utf8.DecodeRune(s)
+		at := -1
+		for i, x := range f {
+			if x == r {
+				at = i
+				break
+			}
+		}
+		switch {
+		case at < 0:
+			dst = append(dst, s[:n]...)
+		case at < len(t):
+			dst = utf8.AppendRune(dst, t[at])
+		}
+		s = s[n:]
+	}
+	return dst, nil
+}
+
+func chr(dst []byte, n int64) ([]byte, error) {
+	switch {
+	case n < 0:
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "character number must be positive")
+	case n == 0:
+		return nil, pgerr.New(pgerr.ProgramLimitExceeded, "null character not permitted")
+	case n > utf8.MaxRune:
+		return nil, pgerr.New(pgerr.ProgramLimitExceeded, "requested character too large for encoding: %d", n)
+	case n >= 0xd800 && n < 0xe000:
+		return nil, pgerr.New(pgerr.ProgramLimitExceeded, "requested character not valid for encoding: %d", n)
+	}
+	return utf8.AppendRune(dst, rune(n)), nil
+}
+
+func ascii(s []byte) (int64, error) {
+	if len(s) == 0 {
+		return 0, nil
+	}
+	r, n := utf8.DecodeRune(s)
+	if r == utf8.RuneError && n == 1 {
+		return int64(s[0]), nil
+	}
+	return int64(r), nil
+}
+
+// overlay replaces n characters from start.
+func overlay(isBytes bool) func(dst, s, with []byte, start, n int64) ([]byte, error) {
+	return func(dst, s, with []byte, start, n int64) ([]byte, error) {
+		if start <= 0 {
+			return nil, errNegativeLength()
+		}
+		end, ok := add64(start, n)
+		if !ok || end > 1<<31-1 {
+			return nil, errIntRange(types.Int4)
+		}
+		dst, err := substring(dst, s, 1, start-1, true, isBytes)
+		if err != nil {
+			return nil, err
+		}
+		dst = append(dst, with...)
+		return substring(dst, s, end, 0, false, isBytes)
+	}
+}
+
+func overlay3(isBytes bool) func(dst, s, with []byte, start int64) ([]byte, error) {
+	f := overlay(isBytes)
+	return func(dst, s, with []byte, start int64) ([]byte, error) {
+		n := int64(len(with))
+		if !isBytes {
+			n = int64(utf8.RuneCount(with))
+		}
+		return f(dst, s, with, start, n)
+	}
+}
+
+func errEncoding(name string) error {
+	return pgerr.New(pgerr.InvalidParameterValue, "unrecognized encoding: \"%s\"", name)
+}
+
+func encodeBytes(dst, b []byte, enc string) ([]byte, error) {
+	switch strings.ToLower(enc) {
+	case "hex":
+		return hex.AppendEncode(dst, b), nil
+	case "base64":
+		// A line break after every 76 characters, as in MIME.
+		for len(b) > 57 {
+			dst = append(base64.StdEncoding.AppendEncode(dst, b[:57]), '\n')
+			b = b[57:]
+		}
+		return base64.StdEncoding.AppendEncode(dst, b), nil
+	case "escape":
+		for _, c := range b {
+			switch {
+			case c == '\\':
+				dst = append(dst, '\\', '\\')
+			case c == 0 || c >= 0x80:
+				dst = append(dst, '\\', '0'+c>>6, '0'+c>>3&7, '0'+c&7)
+			default:
+				dst = append(dst, c)
+			}
+		}
+		return dst, nil
+	}
+	return nil, errEncoding(enc)
+}
+
+func decodeBytes(dst []byte, s []byte, enc string) ([]byte, error) {
+	switch strings.ToLower(enc) {
+	case "hex":
+		b, err := pgtext.ParseHex(string(s))
+		return append(dst, b...), err
+	case "base64":
+		return decodeBase64(dst, s)
+	case "escape":
+		b, err := pgtext.ParseBytea(string(s))
+		return append(dst, b...), err
+	}
+	return nil, errEncoding(enc)
+}
+
+func decodeBase64(dst, s []byte) ([]byte, error) {
+	var buf uint32
+	pos, end := 0, 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		var v uint32
+		switch {
+		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
+			continue
+		case c == '=':
+			if end == 0 {
+				if pos == 2 {
+					end = 1
+				} else if pos == 3 {
+					end = 2
+				} else {
+					return nil, pgerr.New(pgerr.InvalidParameterValue, "unexpected \"=\" while decoding base64 sequence")
+				}
+			}
+		case c >= 'A' && c <= 'Z':
+			v = uint32(c - 'A')
+		case c >= 'a' && c <= 'z':
+			v = uint32(c-'a') + 26
+		case c >= '0' && c <= '9':
+			v = uint32(c-'0') + 52
+		case c == '+':
+			v = 62
+		case c == '/':
+			v = 63
+		default:
+			_, n := utf8.DecodeRune(s[i:])
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid symbol \"%s\" found while decoding base64 sequence", s[i:i+n])
+		}
+		buf = buf<<6 + v
+		if pos++; pos == 4 {
+			dst = append(dst, byte(buf>>16))
+			if end == 0 || end > 1 {
+				dst = append(dst, byte(buf>>8))
+			}
+			if end == 0 || end > 2 {
+				dst = append(dst, byte(buf))
+			}
+			buf, pos = 0, 0
+		}
+	}
+	if pos != 0 {
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid base64 end sequence").
+			WithHint("Input data is missing padding, is truncated, or is otherwise corrupted.")
+	}
+	return dst, nil
+}
+
+func checkUTF8(b []byte) error {
+	if utf8.Valid(b) {
+		if i := bytes.IndexByte(b, 0); i < 0 {
+			return nil
+		}
+	}
+	for i := 0; i < len(b); {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 || b[i] == 0 {
+			seq := make([]string, 0, 4)
+			want := 1
+			switch {
+			case b[i]&0xe0 == 0xc0:
+				want = 2
+			case b[i]&0xf0 == 0xe0:
+				want = 3
+			case b[i]&0xf8 == 0xf0:
+				want = 4
+			}
+			for k := i; k < len(b) && k < i+want; k++ {
+				seq = append(seq, "0x"+hex.EncodeToString(b[k:k+1]))
+			}
+			return pgerr.New(pgerr.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": %s", strings.Join(seq, " "))
+		}
+		i += n
+	}
+	return nil
+}
+
+func encodingName(s string) (string, bool) {
+	switch strings.ToUpper(strings.NewReplacer("-", "", "_", "", " ", "").Replace(s)) {
+	case "UTF8", "UNICODE":
+		return "UTF8", true
+	case "SQLASCII":
+		return "SQL_ASCII", true
+	case "LATIN1", "ISO88591":
+		return "LATIN1", true
+	}
+	return "", false
+}
+
+func convertFrom(dst, b []byte, enc string) ([]byte, error) {
+	name, ok := encodingName(enc)
+	if !ok {
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid source encoding name \"%s\"", enc)
+	}
+	if name == "LATIN1" {
+		for _, c := range b {
+			dst = utf8.AppendRune(dst, rune(c))
+		}
+		return dst, nil
+	}
+	if err := checkUTF8(b); err != nil {
+		return nil, err
+	}
+	return append(dst, b...), nil
+}
+
+func convertTo(dst, s []byte, enc string) ([]byte, error) {
+	name, ok := encodingName(enc)
+	if !ok {
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid destination encoding name \"%s\"", enc)
+	}
+	if name == "LATIN1" {
+		for _, r := range string(s) {
+			if r > 255 {
+				return nil, pgerr.New(pgerr.UntranslatableCharacter, "character with byte sequence %s in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"", hexSeq(string(r)))
+			}
+			dst = append(dst, byte(r))
+		}
+		return dst, nil
+	}
+	return append(dst, s...), nil
+}
+
+func hexSeq(s string) string {
+	var p []string
+	for i := 0; i < len(s); i++ {
+		p = append(p, "0x"+hex.EncodeToString([]byte{s[i]}))
+	}
+	return strings.Join(p, " ")
+}
+
+func errIndex(i int64, n int) error {
+	return pgerr.New(pgerr.ArraySubscriptError, "index %d out of valid range, 0..%d", i, n-1)
+}
+
+func normalForm(s string) (norm.Form, error) {
+	switch strings.ToUpper(s) {
+	case "NFC":
+		return norm.NFC, nil
+	case "NFD":
+		return norm.NFD, nil
+	case "NFKC":
+		return norm.NFKC, nil
+	case "NFKD":
+		return norm.NFKD, nil
+	}
+	return norm.NFC, pgerr.New(pgerr.InvalidParameterValue, "invalid normalization form: %s", s)
+}
+
+func unistr(dst, s []byte) ([]byte, error) {
+	bad := func() error {
+		return pgerr.New(pgerr.SyntaxError, "invalid Unicode escape").
+			WithHint("Unicode escapes must be \\XXXX, \\+XXXXXX, \\uXXXX, or \\UXXXXXXXX.")
+	}
+	var high rune
+	for len(s) > 0 {
+		if s[0] != '\\' {
+			if high != 0 {
+				return nil, pgerr.New(pgerr.SyntaxError, "invalid Unicode surrogate pair")
+			}
+			dst = append(dst, s[0])
+			s = s[1:]
+			continue
+		}
+		if len(s) > 1 && s[1] == '\\' {
+			dst = append(dst, '\\')
+			s = s[2:]
+			continue
+		}
+		skip, n := 1, 4
+		if len(s) > 1 {
+			switch s[1] {
+			case '+':
+				skip, n = 2, 6
+			case 'u':
+				skip = 2
+			case 'U':
+				skip, n = 2, 8
+			}
+		}
+		if len(s) < skip+n {
+			return nil, bad()
+		}
+		v, err := strconv.ParseUint(string(s[skip:skip+n]), 16, 32)
+		if err != nil {
+			return nil, bad()
+		}
+		r := rune(v)
+		s = s[skip+n:]
+		switch {
+		case v == 0 || v > utf8.MaxRune:
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid Unicode code point: %04X", v)
+		case r >= 0xd800 && r < 0xdc00 && high == 0:
+			high = r
+			continue
+		case r >= 0xdc00 && r < 0xe000 && high != 0:
+			r = 0x10000 + (high-0xd800)<<10 + (r - 0xdc00)
+			high = 0
+		case high != 0 || r >= 0xd800 && r < 0xe000:
+			return nil, pgerr.New(pgerr.SyntaxError, "invalid Unicode surrogate pair")
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	if high != 0 {
+		return nil, pgerr.New(pgerr.SyntaxError, "invalid Unicode surrogate pair")
+	}
+	return dst, nil
+}
+
+// outAppender is the output function of a type: pgtext's form, but names for
+// oid aliases.
+func outAppender(c *Call, t types.Type, a arrow.Array) func(dst []byte, row int) []byte {
+	if isReg(t.Kind) {
+		return TextAppender(c, t, a)
+	}
+	return pgtext.Appender(t, a, StyleOf(c.Env))
+}
+
+// anyColumn reads a variadic "any" argument as text.
+type anyColumn struct {
+	arr    arrow.Array
+	const_ bool
+	text   func(dst []byte, row int) []byte
+}
+
+func (a *anyColumn) at(i int) (row int, null bool) {
+	if a.const_ {
+		i = 0
+	}
+	return i, a.arr.IsNull(i)
+}
+
+func anyColumns(c *Call, args []vec.Vec, from int) []anyColumn {
+	var out []anyColumn
+	for k := from; k < len(args); k++ {
+		out = append(out, anyColumn{args[k].Arr, args[k].Const, outAppender(c, argType(c, k), args[k].Arr)})
+	}
+	return out
+}
+
+func concat(c *Call, args []vec.Vec) (arrow.Array, error) {
+	n := rowsOf(c, args)
+	cols := anyColumns(c, args, 0)
+	return appendRows(c, n, selOf(c, args), nil, func(dst []byte, i int) ([]byte, error) {
+		for k := range cols {
+			if r, null := cols[k].at(i); !null {
+				dst = cols[k].text(dst, r)
+			}
+		}
+		return dst, nil
+	})
+}
+
+func concatWS(c *Call, args []vec.Vec) (arrow.Array, error) {
+	n := rowsOf(c, args)
+	cols := anyColumns(c, args, 0)
+	return appendRows(c, n, selOf(c, args), nil, func(dst []byte, i int) ([]byte, error) {
+		r, null := cols[0].at(i)
+		if null {
+			return dst, errNull
+		}
+		first := true
+		for k := 1; k < len(cols); k++ {
+			x, null := cols[k].at(i)
+			if null {
+				continue
+			}
+			if !first {
+				dst = cols[0].text(dst, r)
+			}
+			first = false
+			dst = cols[k].text(dst, x)
+		}
+		return dst, nil
+	})
+}
+
+// anyConcat is text || anynonarray and back: the other side cast to text.
+func anyConcat(c *Call, args []vec.Vec) (arrow.Array, error) {
+	n := rowsOf(c, args)
+	valid, none := strictValid(n, args)
+	if none {
+		return nullResult(c, n)
+	}
+	var f [2]func(dst []byte, row int) []byte
+	for k := range f {
+		t := argType(c, k)
+		if t.Kind == types.BpChar {
+			t = types.Of(types.Text)
+			s := vec.ViewStr(vec.Decode(args[k].Arr))
+			f[k] = func(dst []byte, row int) []byte { return append(dst, vec.TrimBlanks(s.At(row))...) }
+			continue
+		}
+		f[k] = TextAppender(c, t, vec.Decode(args[k].Arr))
+	}
+	return appendRows(c, n, selOf(c, args), valid, func(dst []byte, i int) ([]byte, error) {
+		for k := range f {
+			r := i
+			if args[k].Const {
+				r = 0
+			}
+			dst = f[k](dst, r)
+		}
+		return dst, nil
+	})
+}
+
+// textConcat is text || text.
+func textConcat(c *Call, args []vec.Vec) (arrow.Array, error) {
+	n := rowsOf(c, args)
+	valid, none := strictValid(n, args)
+	if none {
+		return nullResult(c, n)
+	}
+	a, b := vec.ViewStr(args[0].Arr), vec.ViewStr(args[1].Arr)
+	w := &bytesWriter{dt: c.Ret.Arrow(), off: make([]int32, 1, n+1), n: n}
+	if !args[0].Const && !args[1].Const && len(a.Offs) > n && len(b.Offs) > n {
+		w.data = make([]byte, 0, int(a.Offs[n]-a.Offs[0])+int(b.Offs[n]-b.Offs[0]))
+	}
+	over := false
+	rowsLoop(n, selOf(c, args), valid, func(i int) {
+		x, y := i, i
+		if args[0].Const {
+			x = 0
+		}
+		if args[1].Const {
+			y = 0
+		}
+		w.pad(i)
+		w.data = append(append(w.data, a.At(x)...), b.At(y)...)
+		if len(w.data) > maxColumnBytes {
+			over = true
+			w.data = w.data[:0]
+		}
+		w.end()
+	})
+	if over {
+		return nil, errTooLong()
+	}
+	return w.done(valid), nil
+}
+
+func formatFn(c *Call, args []vec.Vec) (arrow.Array, error) {
+	n := rowsOf(c, args)
+	cols := anyColumns(c, args, 1)
+	f := vec.ViewStr(vec.Decode(args[0].Arr))
+	return appendRows(c, n, selOf(c, args), nil, func(dst []byte, i int) ([]byte, error) {
+		r := i
+		if args[0].Const {
+			r = 0
+		}
+		if f.IsNull(r) {
+			return dst, errNull
+		}
+		return formatRow(dst, string(f.At(r)), cols, i)
+	})
+}
+
+func formatRow(dst []byte, f string, cols []anyColumn, i int) ([]byte, error) {
+	next := 0
+	unterminated := func() error {
+		return pgerr.New(pgerr.InvalidParameterValue, "unterminated format() type specifier").
+			WithHint("For a single \"%%\" use \"%%%%\".")
+	}
+	value := func(pos int) (string, bool, error) {
+		if pos >= len(cols) {
+			return "", false, pgerr.New(pgerr.InvalidParameterValue, "too few arguments for format()")
+		}
+		r, null := cols[pos].at(i)
+		if null {
+			return "", true, nil
+		}
+		return string(cols[pos].text(nil, r)), false, nil
+	}
+	for p := 0; p < len(f); p++ {
+		if f[p] != '%' {
+			dst = append(dst, f[p])
+			continue
+		}
+		if p++; p >= len(f) {
+			return nil, unterminated()
+		}
+		if f[p] == '%' {
+			dst = append(dst, '%')
+			continue
+		}
+		digits := func() (int, bool) {
+			from := p
+			v := 0
+			for p < len(f) && f[p] >= '0' && f[p] <= '9' {
+				v = v*10 + int(f[p]-'0')
+				if v > 1<<30 {
+					return 0, false
+				}
+				p++
+			}
+			return v, p > from
+		}
+		pos := -1
+		width, hasWidth := digits()
+		if hasWidth && p < len(f) && f[p] == '$' {
+			if width == 0 {
+				return nil, pgerr.New(pgerr.InvalidParameterValue, "format specifies argument 0, but arguments are numbered from 1")
+			}
+			pos, hasWidth = width-1, false
+			p++
+		}
+		minus := false
+		if !hasWidth {
+			for p < len(f) && f[p] == '-' {
+				minus = true
+				p++
+			}
+			if p < len(f) && f[p] == '*' {
+				p++
+				wpos := next
+				if v, ok := digits(); ok {
+					if p >= len(f) || f[p] != '$' {
+						return nil, pgerr.New(pgerr.InvalidParameterValue, "width argument position must be ended by \"$\"")
+					}
+					if v == 0 {
+						return nil, pgerr.New(pgerr.InvalidParameterValue, "format specifies argument 0, but arguments are numbered from 1")
+					}
+					p++
+					wpos = v - 1
+				}
+				next = wpos + 1
+				s, null, err := value(wpos)
+				if err != nil {
+					return nil, err
+				}
+				if !null {
+					w, err := strconv.Atoi(strings.TrimSpace(s))
+					if err != nil {
+						return nil, pgerr.New(pgerr.InvalidTextRepresentation, "invalid input syntax for type integer: \"%s\"", s)
+					}
+					width = w
+					if width < 0 {
+						minus, width = true, -width
+					}
+				} else {
+					width = 0
+				}
+			} else {
+				width, _ = digits()
+			}
+		}
+		if p >= len(f) {
+			return nil, unterminated()
+		}
+		kind := f[p]
+		if kind != 's' && kind != 'I' && kind != 'L' {
+			_, n := utf8.DecodeRuneInString(f[p:])
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "unrecognized format() type specifier \"%s\"", f[p:p+n]).
+				WithHint("For a single \"%%\" use \"%%%%\".")
+		}
+		if pos < 0 {
+			pos = next
+		}
+		next = pos + 1
+		s, null, err := value(pos)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case kind == 'I' && null:
+			return nil, pgerr.New(pgerr.NullValueNotAllowed, "null values cannot be formatted as an SQL identifier")
+		case kind == 'I':
+			s = QuoteIdent(s)
+		case kind == 'L' && null:
+			s = "NULL"
+		case kind == 'L':
+			s = QuoteLiteral(s)
+		}
+		fill := width - utf8.RuneCountInString(s)
+		if fill > 1<<28 {
+			return nil, errTooLong()
+		}
+		for ; fill > 0 && !minus; fill-- {
+			dst = append(dst, ' ')
+		}
+		dst = append(dst, s...)
+		for ; fill > 0; fill-- {
+			dst = append(dst, ' ')
+		}
+	}
+	return dst, nil
+}
+
+func quoteAny(nullable bool) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		n := rowsOf(c, args)
+		cols := anyColumns(c, args, 0)
+		return appendRows(c, n, selOf(c, args), nil, func(dst []byte, i int) ([]byte, error) {
+			r, null := cols[0].at(i)
+			if null {
+				if nullable {
+					return append(dst, "NULL"...), nil
+				}
+				return dst, errNull
+			}
+			return append(dst, QuoteLiteral(string(cols[0].text(nil, r)))...), nil
+		})
+	}
+}
+
+func stringToArray(s string, sep *string, null *string) []types.Datum {
+	out := []types.Datum{}
+	add := func(v string) {
+		if null != nil && v == *null {
+			out = append(out, nil)
+		} else {
+			out = append(out, v)
+		}
+	}
+	switch {
+	case s == "":
+	case sep == nil:
+		for _, r := range s {
+			add(string(r))
+		}
+	case *sep == "":
+		add(s)
+	default:
+		for _, p := range strings.Split(s, *sep) {
+			add(p)
+		}
+	}
+	return out
+}
+
+func optText(d types.Datum) *string {
+	if s, ok := d.(string); ok {
+		return &s
+	}
+	return nil
+}
+
+// arrayToString joins the elements' texts.
+func arrayToString(c *Call, args []vec.Vec) (arrow.Array, error) {
+	n := rowsOf(c, args)
+	t := argType(c, 0)
+	et := types.Of(types.Text)
+	if t.Elem != nil {
+		et = *t.Elem
+	} else if t.Kind == types.Int2Vector {
+		et = types.Of(types.Int2)
+	} else if t.Kind == types.OIDVector {
+		et = types.Of(types.OID)
+	}
+	offs, child := vec.ListParts(args[0].Arr)
+	text := outAppender(c, et, child)
+	arr, sep := args[0], vec.ViewStr(vec.Decode(args[1].Arr))
+	var nulls *vec.StrView
+	if len(args) > 2 {
+		v := vec.ViewStr(vec.Decode(args[2].Arr))
+		nulls = &v
+	}
+	idx := func(v vec.Vec, i int) int {
+		if v.Const {
+			return 0
+		}
+		return i
+	}
+	return appendRows(c, n, selOf(c, args), nil, func(dst []byte, i int) ([]byte, error) {
+		a, s := idx(arr, i), idx(args[1], i)
+		if arr.Arr.IsNull(a) || sep.IsNull(s) {
+			return dst, errNull
+		}
+		first := true
+		for e := offs[a]; e < offs[a+1]; e++ {
+			if child.IsNull(int(e)) {
+				if nulls == nil || nulls.IsNull(idx(args[2], i)) {
+					continue
+				}
+				if !first {
+					dst = append(dst, sep.At(s)...)
+				}
+				dst = append(dst, nulls.At(idx(args[2], i))...)
+			} else {
+				if !first {
+					dst = append(dst, sep.At(s)...)
+				}
+				dst = text(dst, int(e))
+			}
+			first = false
+		}
+		return dst, nil
+	})
+}
+
+func parseIdent(s string, strict bool) ([]types.Datum, error) {
+	bad := func(detail string) error {
+		e := pgerr.New(pgerr.InvalidParameterValue, "string is not a valid identifier: \"%s\"", s)
+		if detail != "" {
+			_ = e.WithDetail("%s", detail)
+		}
+		return e
+	}
+	var out []types.Datum
+	p := strings.TrimLeft(s, " \t\n\r\f")
+	afterDot := false
+	for {
+		switch {
+		case strings.HasPrefix(p, `"`):
+			var b strings.Builder
+			i, closed := 1, false
+			for i < len(p) {
+				if p[i] == '"' {
+					if i+1 < len(p) && p[i+1] == '"' {
+						b.WriteByte('"')
+						i += 2
+						continue
+					}
+					closed = true
+					i++
+					break
+				}
+				b.WriteByte(p[i])
+				i++
+			}
+			if !closed {
+				return nil, bad("String has unclosed double quotes.")
+			}
+			if b.Len() == 0 {
+				return nil, bad("Quoted identifier must not be empty.")
+			}
+			out = append(out, b.String())
+			p = p[i:]
+		case p != "" && (p[0] == '_' || p[0] >= 0x80 || p[0]|0x20 >= 'a' && p[0]|0x20 <= 'z'):
+			i := 1
+			for i < len(p) && (isAlnumASCII(p[i]) || p[i] == '_' || p[i] == '$' || p[i] >= 0x80) {
+				i++
+			}
+			low, _ := lowerASCII(nil, []byte(p[:i]))
+			out = append(out, string(low))
+			p = p[i:]
+		default:
+			switch {
+			case strings.HasPrefix(p, "."):
+				return nil, bad("No valid identifier before \".\".")
+			case afterDot:
+				return nil, bad("No valid identifier after \".\".")
+			}
+			return nil, bad("")
+		}
+		p = strings.TrimLeft(p, " \t\n\r\f")
+		if strings.HasPrefix(p, ".") {
+			afterDot = true
+			p = strings.TrimLeft(p[1:], " \t\n\r\f")
+			continue
+		}
+		if p != "" && strict {
+			return nil, bad("")
+		}
+		return out, nil
+	}
+}
+
+func bytesFn(sum func(b []byte) []byte) Kernel {
+	return sfn1(func(dst, b []byte) ([]byte, error) { return append(dst, sum(b)...), nil })
+}
+
+func stringFunctions() []*Overload {
+	var out []*Overload
+	add := func(name string, ret types.Type, k Kernel, doc string, args ...types.Type) *Overload {
+		o := def(name, ret, k, doc, args...)
+		out = append(out, o)
+		return o
+	}
+	octets := fn1(func(s []byte) (int64, error) { return int64(len(s)), nil })
+	add("octet_length", tInt4, octets, "Number of bytes.", tText)
+	add("octet_length", tInt4, octets, "Number of bytes.", tBytea)
+	add("octet_length", tInt4, func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		// The blanks of char(n) count here.
+		sub := *c
+		sub.ArgTypes = []types.Type{tText}
+		return octets(&sub, args)
+	}, "Number of bytes.", types.Of(types.BpChar))
+	bits := fn1(func(s []byte) (int64, error) { return int64(len(s)) * 8, nil })
+	add("bit_length", tInt4, bits, "Number of bits.", tText)
+	add("bit_length", tInt4, bits, "Number of bits.", tBytea)
+	add("initcap", tText, onDict(sfn1(initcap)), "The string with each word's first letter in upper case.", tText)
+	pos := fn2(func(s, sub []byte) (int64, error) { return strpos(s, sub), nil })
+	add("position", tInt4, onDict(pos), "Position of a substring in characters, 0 when absent.", tText, tText)
+	add("strpos", tInt4, onDict(pos), "Position of a substring in characters, 0 when absent.", tText, tText)
+	add("position", tInt4, fn2(func(s, sub []byte) (int64, error) { return int64(bytes.Index(s, sub)) + 1, nil }), "Position of a byte string within another, 0 when absent.", tBytea, tBytea)
+	add("left", tText, onDict(sfn2(left)), "First n characters; all but the last n when negative.", tText, tInt4)
+	add("right", tText, onDict(sfn2(right)), "Last n characters; all but the first n when negative.", tText, tInt4)
+	for _, p := range []struct {
+		name string
+		left bool
+	}{{"lpad", true}, {"rpad", false}} {
+		f := pad(p.left)
+		add(p.name, tText, onDict(sfn3(f)), "The string filled up or cut to a length.", tText, tInt4, tText)
+		blank := []byte(" ")
+		add(p.name, tText, onDict(sfn2(func(dst, s []byte, n int64) ([]byte, error) { return f(dst, s, n, blank) })), "The string filled up with blanks or cut to a length.", tText, tInt4)
+	}
+	for _, t := range []struct {
+		name string
+		l, r bool
+		doc  string
+	}{{"btrim", true, true, "both ends"}, {"ltrim", true, false, "the start"}, {"rtrim", false, true, "the end"}} {
+		one, two := trims(t.l, t.r)
+		add(t.name, tText, one, "The string without blanks at "+t.doc+".", tText)
+		add(t.name, tText, two, "The string without characters of a set at "+t.doc+".", tText, tText)
+		add(t.name, tBytea, trimBytes(t.l, t.r), "The byte string without bytes of a set at "+t.doc+".", tBytea, tBytea)
+	}
+	add("repeat", tText, onDict(sfn2(repeat)), "The string n times.", tText, tInt4)
+	add("replace", tText, onDict(sfn3(replaceAll)), "The string with every occurrence of a substring replaced.", tText, tText, tText)
+	add("reverse", tText, onDict(sfn1(reverse)), "The characters in reverse order.", tText)
+	add("split_part", tText, onDict(sfn3(splitPart)), "Field n of a string cut at a delimiter; from the end when negative.", tText, tText, tInt4)
+	starts := fn2(func(s, p []byte) (bool, error) { return bytes.HasPrefix(s, p), nil })
+	add("starts_with", tBool, onDict(starts), "Whether a string begins with another.", tText, tText)
+	add("translate", tText, onDict(sfn3(translate)), "The string with single characters replaced.", tText, tText, tText)
+	add("chr", tText, sfn1(chr), "The character with a code point.", tInt4)
+	add("ascii", tInt4, onDict(fn1(ascii)), "Code point of the first character.", tText)
+	add("overlay", tText, sfn4(overlay(false)), "The string with a part replaced.", tText, tText, tInt4, tInt4)
+	add("overlay", tText, sfn3(overlay3(false)), "The string with a part replaced.", tText, tText, tInt4)
+	add("overlay", tBytea, sfn4(overlay(true)), "The byte string with a part replaced.", tBytea, tBytea, tInt4, tInt4)
+	add("overlay", tBytea, sfn3(overlay3(true)), "The byte string with a part replaced.", tBytea, tBytea, tInt4)
+	any := types.Of(types.Any)
+	out = append(out,
+		&Overload{Name: "concat", Args: []types.Type{any}, Variadic: true, Ret: tText, Volatility: Stable, Kernel: concat, Doc: "The arguments' texts joined, NULLs left out."},
+		&Overload{Name: "concat_ws", Args: []types.Type{tText, any}, Variadic: true, Ret: tText, Volatility: Stable, Kernel: concatWS, Doc: "The arguments' texts joined by a separator, NULLs left out."},
+		&Overload{Name: "format", Args: []types.Type{tText, any}, Variadic: true, Ret: tText, Volatility: Stable, Kernel: formatFn, Doc: "Text made from a format and arguments."},
+		&Overload{Name: "format", Args: []types.Type{tText}, Ret: tText, Volatility: Stable, Kernel: formatFn, Doc: "Text made from a format without arguments."},
+	)
+	add("quote_ident", tText, onDict(fn1(func(s string) (string, error) { return QuoteIdent(s), nil })), "The string as an SQL identifier.", tText)
+	add("quote_literal", tText, onDict(fn1(func(s string) (string, error) { return QuoteLiteral(s), nil })), "The string as an SQL literal.", tText)
+	any1 := []types.Type{types.Of(types.AnyElement)}
+	out = append(out,
+		&Overload{Name: "quote_literal", Args: any1, Ret: tText, Strict: true, Volatility: Stable, Kernel: quoteAny(false), Doc: "The value's text as an SQL literal."},
+		&Overload{Name: "quote_nullable", Args: []types.Type{tText}, Ret: tText, Kernel: quoteAny(true), Doc: "The string as an SQL literal, or NULL."},
+		&Overload{Name: "quote_nullable", Args: any1, Ret: tText, Volatility: Stable, Kernel: quoteAny(true), Doc: "The value's text as an SQL literal, or NULL."})
+	md := sfn1(func(dst, b []byte) ([]byte, error) { h := md5.Sum(b); return hex.AppendEncode(dst, h[:]), nil })
+	add("md5", tText, onDict(md), "MD5 digest in hexadecimal.", tText)
+	add("md5", tText, md, "MD5 digest in hexadecimal.", tBytea)
+	add("sha224", tBytea, bytesFn(func(b []byte) []byte { h := sha256.Sum224(b); return h[:] }), "SHA-224 digest.", tBytea)
+	add("sha256", tBytea, bytesFn(func(b []byte) []byte { h := sha256.Sum256(b); return h[:] }), "SHA-256 digest.", tBytea)
+	add("sha384", tBytea, bytesFn(func(b []byte) []byte { h := sha512.Sum384(b); return h[:] }), "SHA-384 digest.", tBytea)
+	add("sha512", tBytea, bytesFn(func(b []byte) []byte { h := sha512.Sum512(b); return h[:] }), "SHA-512 digest.", tBytea)
+	add("encode", tText, sfn2(encodeBytes), "A byte string as text: hex, base64 or escape.", tBytea, tText)
+	add("decode", tBytea, sfn2(decodeBytes), "A byte string from text: hex, base64 or escape.", tText, tText)
+	add("convert_from", tText, sfn2(convertFrom), "Text from bytes in an encoding.", tBytea, tName)
+	add("convert_to", tBytea, sfn2(convertTo), "Bytes of a text in an encoding.", tText, tName)
+	add("to_hex", tText, fn1(func(v int64) (string, error) { return strconv.FormatUint(uint64(uint32(v)), 16), nil }), "The number in hexadecimal.", tInt4)
+	add("to_hex", tText, fn1(func(v int64) (string, error) { return strconv.FormatUint(uint64(v), 16), nil }), "The number in hexadecimal.", tInt8)
+	add("get_byte", tInt4, fn2(func(b []byte, i int64) (int64, error) {
+		if i < 0 || i >= int64(len(b)) {
+			return 0, errIndex(i, len(b))
+		}
+		return int64(b[i]), nil
+	}), "Byte n of a byte string.", tBytea, tInt4)
+	add("get_bit", tInt4, fn2(func(b []byte, i int64) (int64, error) {
+		if i < 0 || i >= int64(len(b))*8 {
+			return 0, errIndex(i, len(b)*8)
+		}
+		return int64(b[i/8] >> (i % 8) & 1), nil
+	}), "Bit n of a byte string.", tBytea, tInt8)
+	add("set_byte", tBytea, sfn3(func(dst, b []byte, i, v int64) ([]byte, error) {
+		if i < 0 || i >= int64(len(b)) {
+			return nil, errIndex(i, len(b))
+		}
+		at := len(dst)
+		dst = append(dst, b...)
+		dst[at+int(i)] = byte(v)
+		return dst, nil
+	}), "The byte string with byte n set.", tBytea, tInt4, tInt4)
+	add("set_bit", tBytea, sfn3(func(dst, b []byte, i, v int64) ([]byte, error) {
+		if i < 0 || i >= int64(len(b))*8 {
+			return nil, errIndex(i, len(b)*8)
+		}
+		if v != 0 && v != 1 {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "new bit must be 0 or 1")
+		}
+		at := len(dst)
+		dst = append(dst, b...)
+		dst[at+int(i/8)] = dst[at+int(i/8)]&^(1<<(i%8)) | byte(v)<<(i%8)
+		return dst, nil
+	}), "The byte string with bit n set.", tBytea, tInt8, tInt4)
+	add("bit_count", tInt8, fn1(func(b []byte) (int64, error) {
+		n := 0
+		for _, c := range b {
+			for ; c != 0; c &= c - 1 {
+				n++
+			}
+		}
+		return int64(n), nil
+	}), "Number of bits that are set.", tBytea)
+	tArr := types.ArrayOf(tText)
+	split := rowFn(func(_ *Call, a []types.Datum) (types.Datum, error) {
+		if a[0] == nil {
+			return nil, nil
+		}
+		var null *string
+		if len(a) > 2 {
+			null = optText(a[2])
+		}
+		return stringToArray(a[0].(string), optText(a[1]), null), nil
+	})
+	out = append(out,
+		&Overload{Name: "string_to_array", Args: []types.Type{tText, tText}, Ret: tArr, Kernel: split, Doc: "Array of the parts of a string cut at a delimiter."},
+		&Overload{Name: "string_to_array", Args: []types.Type{tText, tText, tText}, Ret: tArr, Kernel: split, Doc: "Array of the parts of a string cut at a delimiter, a text standing for NULL."},
+		&Overload{Name: "array_to_string", Args: []types.Type{types.Of(types.AnyArray), tText}, Ret: tText, Strict: true, Volatility: Stable, Kernel: arrayToString, Doc: "Texts of an array's elements joined by a delimiter."},
+		&Overload{Name: "array_to_string", Args: []types.Type{types.Of(types.AnyArray), tText, tText}, Ret: tText, Volatility: Stable, Kernel: arrayToString, Doc: "Texts of an array's elements joined by a delimiter, a text standing for NULL."})
+	add("normalize", tText, sfn1(func(dst, s []byte) ([]byte, error) { return norm.NFC.Append(dst, s...), nil }), "The string in Unicode normal form C.", tText)
+	add("normalize", tText, sfn2(func(dst, s []byte, form string) ([]byte, error) {
+		f, err := normalForm(form)
+		if err != nil {
+			return nil, err
+		}
+		return f.Append(dst, s...), nil
+	}), "The string in a Unicode normal form.", tText, tText)
+	add("is_normalized", tBool, fn1(func(s []byte) (bool, error) { return norm.NFC.IsNormal(s), nil }), "Whether the string is in Unicode normal form C.", tText)
+	add("is_normalized", tBool, fn2(func(s []byte, form string) (bool, error) {
+		f, err := normalForm(form)
+		return err == nil && f.IsNormal(s), err
+	}), "Whether the string is in a Unicode normal form.", tText, tText)
+	add("unistr", tText, sfn1(unistr), "The string with Unicode escapes evaluated.", tText)
+	add("like_escape", tText, sfn2(likeEscape), "A LIKE pattern with another escape character, rewritten to the backslash.", tText, tText)
+	add("parse_ident", tArr, strictRowFn(func(_ *Call, a []types.Datum) (types.Datum, error) {
+		return parseIdentDatum(a[0].(string), len(a) < 2 || a[1].(bool))
+	}), "Parts of a qualified identifier.", tText, tBool).Defaults = 1
+	lk := func(name string, neg, fold bool, doc string) {
+		add(name, tBool, likeKernel(fold, neg), doc, tText, tText)
+	}
+	lk("like", false, false, "Whether a string matches a LIKE pattern.")
+	lk("notlike", true, false, "Whether a string does not match a LIKE pattern.")
+	lk("texticlike", false, true, "Whether a string matches a LIKE pattern without regard to case.")
+	return out
+}
+
+func parseIdentDatum(s string, strict bool) (types.Datum, error) {
+	p, err := parseIdent(s, strict)
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func concatOps() []*Overload {
+	elem := types.Of(types.AnyNonArray)
+	return []*Overload{
+		{Name: "||", Args: []types.Type{tText, tText}, Ret: tText, Strict: true, Kernel: func(c *Call, a []vec.Vec) (arrow.Array, error) {
+			return textConcat(c, decodeAll(a))
+		}, Doc: "Two strings joined."},
+		{Name: "||", Args: []types.Type{tText, elem}, Ret: tText, Strict: true, Volatility: Stable, Kernel: anyConcat, Doc: "A string and a value's text joined."},
+		{Name: "||", Args: []types.Type{elem, tText}, Ret: tText, Strict: true, Volatility: Stable, Kernel: anyConcat, Doc: "A value's text and a string joined."},
+		{Name: "||", Args: []types.Type{tBytea, tBytea}, Ret: tBytea, Strict: true, Kernel: textConcat, Doc: "Two byte strings joined."},
+		{Name: "^@", Args: []types.Type{tText, tText}, Ret: tBool, Strict: true, Kernel: onDict(fn2(func(s, p []byte) (bool, error) { return bytes.HasPrefix(s, p), nil })), Doc: "Whether a string begins with another."},
+	}
+}
