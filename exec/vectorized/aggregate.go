@@ -456,7 +456,7 @@ func (l *aggLocal) add(ctx context.Context, cols []arrow.Array, b *vec.Batch) er
 	if err := l.t.update(cols, b.N, b.Sel, num, l.aggs); err != nil {
 		return err
 	}
-	if l.t.groups.len() > localGroups && l.s.sc.rt.workers > 1 && !l.s.serial && l.t.canSplit() {
+	if l.t.groups.len() > l.s.sc.rt.groups && l.s.sc.rt.workers > 1 && !l.s.serial && l.t.canSplit() {
 		return l.goParts(ctx, cols)
 	}
 	return nil

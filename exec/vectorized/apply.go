@@ -106,7 +106,8 @@ func (s *applyStage) operator(w int) (operator, error) {
 		return nil, err
 	}
 	o := &applyOp{s: s, in: in, x: s.sc.eval(nil), out: newCoalescer(s.sc.rt, s.req), cache: map[string][]*vec.Batch{}}
-	if o.p, err = newPairer(s.sc, s.n.Left, s.n.Right, s.n.Kind, s.n.Cond, s.n.Single, s.n.Out, s.req, nil); err == nil {
+	none := &rowStore{cols: make([]colStore, len(s.n.Right.Schema()))}
+	if o.p, err = newPairer(s.sc, s.n.Left, s.n.Right, s.n.Kind, s.n.Cond, s.n.Single, s.n.Out, s.req, none); err == nil {
 		for _, b := range s.n.Bind {
 			var e *evaluator
 			if e, err = compileExpr(b.Expr); err != nil {

@@ -29,6 +29,8 @@ type Env struct {
 	// VectorSize is the rows of a batch, 0 = DefaultVectorSize; at most vec.MaxRows.
 	VectorSize int
 	TempDir    string
+
+	groups int // localGroups, for tests
 }
 
 // Query is one execution of a plan. Next and Close are not safe for concurrent
@@ -52,6 +54,7 @@ type runtimeEnv struct {
 	slots   *mem.Slots
 	workers int
 	rows    int // per batch
+	groups  int // localGroups
 	stats   *Stats
 	ctes    map[*plan.CTE]*cteStore
 }
@@ -79,6 +82,9 @@ func Start(ctx context.Context, f *plan.Fragment, params []types.Datum, env *Env
 		rt.rows = DefaultVectorSize
 	}
 	rt.rows = min(rt.rows, vec.MaxRows)
+	if rt.groups = env.groups; rt.groups == 0 {
+		rt.groups = localGroups
+	}
 	q := &Query{rt: rt, schema: f.Root.Schema()}
 	q.ctx, q.cancel = context.WithCancelCause(ctx)
 	ps := newParams(params, max(f.NumParams, len(params)))
