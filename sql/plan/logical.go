@@ -51,6 +51,7 @@ type LValues struct {
 
 // LTableFunc runs set-returning functions in step.
 type LTableFunc struct {
+	Alias      string
 	Calls      []LSetCall
 	Ordinality bool
 	Out        []LCol

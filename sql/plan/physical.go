@@ -36,6 +36,9 @@ type Base struct {
 // Schema returns the output columns.
 func (b *Base) Schema() types.Schema { return b.Out }
 
+// NodeID returns ID.
+func (b *Base) NodeID() int { return b.ID }
+
 // Est returns the estimates.
 func (b *Base) Est() *Estimate { return &b.E }
 
@@ -77,6 +80,7 @@ type Values struct {
 // Its arguments may use Params (LATERAL becomes an Apply).
 type TableFunc struct {
 	Base
+	Alias      string // range name, for EXPLAIN
 	Calls      []SetCall
 	Ordinality bool
 }
@@ -312,13 +316,15 @@ type Frame struct {
 // once and shared by its CTEScans.
 type CTE struct {
 	ID   int
+	Name string // for EXPLAIN
 	Plan Node
 }
 
 // CTEScan reads a materialised CTE.
 type CTEScan struct {
 	Base
-	CTE *CTE
+	CTE   *CTE
+	Alias string // range name, for EXPLAIN
 }
 
 // RecursiveUnion is WITH RECURSIVE: Init once, then Step, whose WorkScan of the
@@ -333,7 +339,8 @@ type RecursiveUnion struct {
 // WorkScan reads the working table of a RecursiveUnion.
 type WorkScan struct {
 	Base
-	ID int
+	ID          int
+	Name, Alias string // of the WITH item and of its use, for EXPLAIN
 }
 
 // InitPlan computes parameter Param from a subplan that runs at most once,

@@ -733,6 +733,7 @@ func (p *planner) bindFuncRef(s *scope, r *ast.FuncRef) (plan.LNode, []*item, er
 		return nil, nil, err
 	}
 	p.nameCols(it)
+	node.Alias = it.name
 	var out plan.LNode = node
 	if plain {
 		row := &plan.LValues{Rows: [][]plan.Expr{nil}, Out: node.Out}

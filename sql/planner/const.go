@@ -57,7 +57,11 @@ func (ev *evaluator) eval(e plan.Expr) (types.Datum, error) {
 		if e.F.Kernel == nil {
 			return nil, errCannotEval
 		}
-		return ev.call(e.F, []plan.Expr{e.Arg}, e.T)
+		v, err := ev.eval(e.Arg)
+		if err != nil {
+			return nil, err
+		}
+		return ev.run(e.F, []types.Datum{v}, []types.Type{e.Arg.Type()}, e.T, e.Explicit)
 	case *plan.And:
 		return ev.logic(e.Args, false)
 	case *plan.Or:
@@ -256,6 +260,10 @@ func (ev *evaluator) call(f *function.Overload, args []plan.Expr, ret types.Type
 
 // callDatums runs a kernel over one row of constants.
 func (ev *evaluator) callDatums(f *function.Overload, ds []types.Datum, ts []types.Type, ret types.Type) (types.Datum, error) {
+	return ev.run(f, ds, ts, ret, false)
+}
+
+func (ev *evaluator) run(f *function.Overload, ds []types.Datum, ts []types.Type, ret types.Type, explicit bool) (types.Datum, error) {
 	if f == nil || f.Kernel == nil {
 		return nil, errCannotEval
 	}
@@ -271,7 +279,7 @@ func (ev *evaluator) callDatums(f *function.Overload, ds []types.Datum, ts []typ
 		ctx = context.Background()
 	}
 	var state any
-	a, err := f.Kernel(&function.Call{Ctx: ctx, Env: ev.env, N: 1, Ret: ret, ArgTypes: ts, State: &state}, vs)
+	a, err := f.Kernel(&function.Call{Ctx: ctx, Env: ev.env, N: 1, Ret: ret, ArgTypes: ts, State: &state, Explicit: explicit}, vs)
 	if err != nil {
 		return nil, err
 	}

@@ -192,12 +192,7 @@ func (p *planner) combine(c *cluster, a, b *joined, am, bm uint64, cross bool) *
 	if bits.OnesCount64(am) == 1 && c.leaves[bits.TrailingZeros64(am)].dep != nil {
 		return nil
 	}
-	var conds []plan.Expr
-	for i, m := range c.masks {
-		if m&^(am|bm) == 0 && m&am != 0 && m&bm != 0 {
-			conds = append(conds, c.conds[i])
-		}
-	}
+	conds := c.crossing(am, bm)
 	if len(conds) == 0 && !cross {
 		return nil
 	}
@@ -207,6 +202,44 @@ func (p *planner) combine(c *cluster, a, b *joined, am, bm uint64, cross bool) *
 	cols.addAll(b.cols)
 	n := &plan.LJoin{Kind: plan.Inner, Left: a.node, Right: b.node, Conds: conds, Pos: -1}
 	return &joined{node: n, e: e, cols: cols}
+}
+
+// crossing are the conditions between two subsets. An equality that follows from
+// others that hold in either or between them is left out: it selects nothing.
+func (c *cluster) crossing(am, bm uint64) []plan.Expr {
+	var conds []plan.Expr
+	parent := map[plan.ColID]plan.ColID{}
+	find := func(x plan.ColID) plan.ColID {
+		for {
+			p, ok := parent[x]
+			if !ok || p == x {
+				return x
+			}
+			x = p
+		}
+	}
+	for i, m := range c.masks {
+		if m&^am != 0 && m&^bm != 0 {
+			continue
+		}
+		if a, b, ok := colEquality(c.conds[i]); ok {
+			parent[find(a.ID)] = find(b.ID)
+		}
+	}
+	for i, m := range c.masks {
+		if m&^(am|bm) != 0 || m&am == 0 || m&bm == 0 {
+			continue
+		}
+		if a, b, ok := colEquality(c.conds[i]); ok {
+			x, y := find(a.ID), find(b.ID)
+			if x == y {
+				continue
+			}
+			parent[x] = y
+		}
+		conds = append(conds, c.conds[i])
+	}
+	return conds
 }
 
 // withConds filters a dependent join by the inner conditions over its columns

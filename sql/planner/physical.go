@@ -285,7 +285,7 @@ func (b *builder) build(n plan.LNode, need colSet) (phys, error) {
 		if err != nil {
 			return phys{}, err
 		}
-		return phys{&plan.TableFunc{Base: b.base(n, schemaOf(n.Out)), Calls: calls, Ordinality: n.Ordinality}, idsOf(n.Out)}, nil
+		return phys{&plan.TableFunc{Base: b.base(n, schemaOf(n.Out)), Alias: n.Alias, Calls: calls, Ordinality: n.Ordinality}, idsOf(n.Out)}, nil
 	case *plan.LFilter:
 		in, err := b.build(n.In, wants(n, need))
 		if err != nil {
@@ -354,7 +354,7 @@ func (b *builder) build(n plan.LNode, need colSet) (phys, error) {
 		if err != nil {
 			return phys{}, err
 		}
-		return b.trim(n, phys{&plan.CTEScan{Base: b.base(n, schemaOf(n.Out)), CTE: c}, idsOf(n.Out)}, need), nil
+		return b.trim(n, phys{&plan.CTEScan{Base: b.base(n, schemaOf(n.Out)), CTE: c, Alias: n.Alias}, idsOf(n.Out)}, need), nil
 	case *plan.LRecursive:
 		i, err := b.exact(n.Init, idsOf(n.Init.Cols()))
 		if err != nil {
@@ -366,7 +366,7 @@ func (b *builder) build(n plan.LNode, need colSet) (phys, error) {
 		}
 		return phys{&plan.RecursiveUnion{Base: b.base(n, schemaOf(n.Out)), ID: n.ID, Init: i.node, Step: s.node, Distinct: n.Distinct}, idsOf(n.Out)}, nil
 	case *plan.LWorkScan:
-		return phys{&plan.WorkScan{Base: b.base(n, schemaOf(n.Out)), ID: n.ID}, idsOf(n.Out)}, nil
+		return phys{&plan.WorkScan{Base: b.base(n, schemaOf(n.Out)), ID: n.ID, Name: n.Name, Alias: n.Alias}, idsOf(n.Out)}, nil
 	}
 	return phys{}, pgerr.New(pgerr.InternalError, "no physical form of %T", n)
 }
@@ -603,7 +603,7 @@ func (b *builder) cte(c *plan.LCTE) (*plan.CTE, error) {
 	if done, ok := b.ctes[c]; ok {
 		return done, nil
 	}
-	out := &plan.CTE{ID: c.ID}
+	out := &plan.CTE{ID: c.ID, Name: c.Name}
 	b.ctes[c] = out
 	cols := idsOf(c.Plan.Cols())
 	n, err := b.p.optimize(c.Plan)

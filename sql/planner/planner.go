@@ -109,6 +109,7 @@ type planner struct {
 	locks     []catalog.Relation
 	views     int // nesting of views being expanded
 
+	inlined   bool // CTEs were counted and inlined
 	initPlans []*initPlanDef
 	// derived are conditions that follow from others: they select nothing more.
 	derived     map[plan.Expr]bool

@@ -6,6 +6,10 @@ import "github.com/paimon-sql/paimon-sql/sql/plan"
 // PostgreSQL does, so that conditions reach it. What stays a CTE is optimized
 // on its own and computed once.
 func (p *planner) inlineCTEs(n plan.LNode) (plan.LNode, error) {
+	if p.inlined {
+		return n, nil // part of a plan that was looked through
+	}
+	p.inlined = true
 	// References may have gone with the definitions that held them, so count
 	// what the plan can reach.
 	refs := map[*plan.LCTE]int{}

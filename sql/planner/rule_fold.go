@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"math"
+
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/function"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -86,6 +88,9 @@ func (p *planner) foldNode(e plan.Expr) plan.Expr {
 					return &plan.Const{T: x.T.WithNotNull(false)}
 				}
 			}
+		}
+		if d := p.foldDate(x); d != nil {
+			return d
 		}
 		return p.tryFold(e, x.Args)
 	case *plan.Cast:
@@ -282,6 +287,58 @@ func (p *planner) foldNot(n *plan.Not) plan.Expr {
 		}
 	}
 	return n
+}
+
+const microsPerDay = 86400 * 1000000
+
+// foldDate compares a date with a constant timestamp as dates, which statistics
+// and indexes of a date column can answer: d < '2024-01-02 10:00' is
+// d <= '2024-01-02'.
+func (p *planner) foldDate(x *plan.Call) plan.Expr {
+	if x.F == nil || len(x.Args) != 2 || commutators[x.F.Name] == "" || !isOperator(x.F) {
+		return nil
+	}
+	d, k, op := x.Args[0], x.Args[1], x.F.Name
+	if d.Type().Kind == types.Timestamp {
+		d, k, op = k, d, commutators[op]
+	}
+	// The date may have been cast for the operator.
+	if c, ok := d.(*plan.Cast); ok && c.T.Kind == types.Timestamp && c.Arg.Type().Kind == types.Date {
+		d = c.Arg
+	}
+	c, ok := k.(*plan.Const)
+	if !ok || d.Type().Kind != types.Date || k.Type().Kind != types.Timestamp || k.Type().IsNanos() {
+		return nil
+	}
+	if _, isConst := d.(*plan.Const); isConst {
+		return nil
+	}
+	us, ok := c.Value.(int64)
+	if !ok || us == math.MaxInt64 || us == math.MinInt64 {
+		return nil
+	}
+	day := us / microsPerDay
+	if us%microsPerDay != 0 {
+		if us < 0 {
+			day--
+		}
+		switch op {
+		case "<", "<=":
+			op = "<="
+		case ">", ">=":
+			op = ">"
+		default:
+			return nil
+		}
+	}
+	if day <= -2440588 || day >= 106751991 {
+		return nil
+	}
+	e, err := p.operator(op, d, &plan.Const{Value: day, T: types.Of(types.Date).WithNotNull(true)}, -1, -1, -1)
+	if err != nil {
+		return nil
+	}
+	return e
 }
 
 // isOperator tells an operator's overload from a function of that name.

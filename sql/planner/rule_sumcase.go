@@ -28,7 +28,8 @@ func (p *planner) sumCase(n plan.LNode) (plan.LNode, error) {
 			if cond == nil {
 				continue
 			}
-			if id, e := a.AggCols[i].ID, p.splitSum(a, i, x, zero, cond); e != nil {
+			id := a.AggCols[i].ID // splitSum puts another column there
+			if e := p.splitSum(a, i, x, zero, cond); e != nil {
 				repl[id] = e
 			}
 		}

@@ -364,8 +364,11 @@ func (p *planner) estGet(g *plan.LGet) *est {
 				}
 			}
 		}
-		if c.T.Kind == types.Bool {
+		switch {
+		case c.T.Kind == types.Bool:
 			s.distinct = 2
+		case c.T.Mod == 5 && (c.T.Kind == types.BpChar || c.T.Kind == types.Varchar):
+			s.distinct = math.Min(s.distinct, 10) // char(1): a flag
 		}
 		if len(pk) == 1 && pk[0] == rc.Name {
 			s.distinct = e.rows
