@@ -321,3 +321,12 @@ func (f *valueFilter) Select(_ context.Context, b *vec.Batch) ([]uint16, error) 
 	}
 	return out, nil
 }
+
+func decimalOf(t testing.TB, s string) *numeric.Dec {
+	whole, frac, _ := strings.Cut(s, ".")
+	d := &numeric.Dec{Scale: int32(len(frac))}
+	if _, ok := d.Coef.SetString(whole+frac, 10); !ok {
+		t.Fatalf("decimal %q", s)
+	}
+	return d
+}

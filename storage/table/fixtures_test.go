@@ -274,28 +274,34 @@ type javaCase struct {
 	Rows                                int
 }
 
+// TestSmallFixtures reads the few tables of Java Paimon that lie in testdata.
+func TestSmallFixtures(t *testing.T) { runJava(t, "testdata", "testdata") }
+
 // TestJavaFixtures reads every table that a plain SELECT * of the cases names.
 func TestJavaFixtures(t *testing.T) {
 	for _, set := range []string{"fixtures/java", "fixtures/java/legacy-0.9"} {
-		dir := shared(t, set)
-		raw, err := os.ReadFile(filepath.Join(dir, "cases.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var cases []javaCase
-		if err := json.Unmarshal(raw, &cases); err != nil {
-			t.Fatal(err)
-		}
-		env := NewEnv(fileio.NewLocal(filepath.Join(dir, "warehouse")), EnvOptions{})
-		c := newTally(t)
-		for _, x := range cases {
-			if td, at, ok := ref(x.Query); ok {
-				c.run(x.Case, Open(env, td), at, func(s types.Schema) []string { return expected(t, filepath.Join(dir, x.Expected), s) }, x.Loose != "")
-			}
-		}
-		c.done(set)
-		env.Close()
+		runJava(t, set, shared(t, set))
 	}
+}
+
+func runJava(t *testing.T, set, dir string) {
+	raw, err := os.ReadFile(filepath.Join(dir, "cases.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []javaCase
+	if err := json.Unmarshal(raw, &cases); err != nil {
+		t.Fatal(err)
+	}
+	env := NewEnv(fileio.NewLocal(filepath.Join(dir, "warehouse")), EnvOptions{})
+	defer env.Close()
+	c := newTally(t)
+	for _, x := range cases {
+		if td, at, ok := ref(x.Query); ok {
+			c.run(x.Case, Open(env, td), at, func(s types.Schema) []string { return expected(t, filepath.Join(dir, x.Expected), s) }, x.Loose != "")
+		}
+	}
+	c.done(set)
 }
 
 // TestCppFixtures does the same with the tables of another project's tests.
