@@ -85,33 +85,6 @@ func (d *decoder) size(b []byte, n int) error {
 	return nil
 }
 
-// integer reads an integer whose length says how wide it is, and checks that it
-// fits the type.
-func (d *decoder) integer(t types.Type, b []byte) (types.Datum, error) {
-	var v int64
-	switch len(b) {
-	case 2:
-		v = int64(int16(binary.BigEndian.Uint16(b)))
-	case 4:
-		v = int64(int32(binary.BigEndian.Uint32(b)))
-	case 8:
-		v = int64(binary.BigEndian.Uint64(b))
-	default:
-		return nil, d.size(b, int(t.Info().Len))
-	}
-	lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
-	switch t.Kind {
-	case types.TinyInt, types.Int2:
-		lo, hi = math.MinInt16, math.MaxInt16
-	case types.Int4:
-		lo, hi = math.MinInt32, math.MaxInt32
-	}
-	if v < lo || v > hi {
-		return nil, pgerr.New(pgerr.NumericValueOutOfRange, "%s out of range", t.PlainName())
-	}
-	return v, nil
-}
-
 func outOfRange(what string) error {
 	return pgerr.New(pgerr.DatetimeFieldOverflow, "%s out of range", what)
 }
@@ -124,8 +97,21 @@ func (d *decoder) binary(t types.Type, b []byte, depth int) (types.Datum, error)
 			return nil, err
 		}
 		return b[0] != 0, nil
-	case types.TinyInt, types.Int2, types.Int4, types.Int8:
-		return d.integer(t, b)
+	case types.TinyInt, types.Int2:
+		if err := d.size(b, 2); err != nil {
+			return nil, err
+		}
+		return int64(int16(be.Uint16(b))), nil
+	case types.Int4:
+		if err := d.size(b, 4); err != nil {
+			return nil, err
+		}
+		return int64(int32(be.Uint32(b))), nil
+	case types.Int8:
+		if err := d.size(b, 8); err != nil {
+			return nil, err
+		}
+		return int64(be.Uint64(b)), nil
 	case types.OID, types.RegClass, types.RegProc, types.RegType, types.RegNamespace, types.RegRole, types.RegOper, types.XID:
 		if err := d.size(b, 4); err != nil {
 			return nil, err

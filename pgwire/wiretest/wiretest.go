@@ -342,23 +342,41 @@ func Play(t testing.TB, c *Client, src string) string {
 	return strings.TrimRight(out.String(), "\n") + "\n"
 }
 
-// Diff lists the lines of two texts that differ.
+// Diff shows the blocks of two runs of a transcript that differ: the messages
+// sent, and the answers of both with the lines that differ marked.
 func Diff(want, got string) string {
-	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	w, g := strings.Split(want, "\n\n"), strings.Split(got, "\n\n")
 	var out strings.Builder
 	for i := range max(len(w), len(g)) {
 		var a, b string
 		if i < len(w) {
-			a = w[i]
+			a = strings.TrimRight(w[i], "\n")
 		}
 		if i < len(g) {
-			b = g[i]
+			b = strings.TrimRight(g[i], "\n")
 		}
-		if a != b {
-			fmt.Fprintf(&out, "line %d\n- %s\n+ %s\n", i+1, a, b)
+		if a == b {
+			continue
 		}
+		sent, x, _ := strings.Cut(a, "\n----\n")
+		_, y, _ := strings.Cut(b, "\n----\n")
+		fmt.Fprintf(&out, "%s\n", sent)
+		marked(&out, "-", x, y)
+		marked(&out, "+", y, x)
 	}
 	return out.String()
+}
+
+func marked(out *strings.Builder, mark, text, other string) {
+	has := map[string]bool{}
+	for _, l := range strings.Split(other, "\n") {
+		has[l] = true
+	}
+	for _, l := range strings.Split(text, "\n") {
+		if !has[l] {
+			fmt.Fprintf(out, "%s %s\n", mark, l)
+		}
+	}
 }
 
 // ReadByte reads one byte, as the answer to an encryption request.
