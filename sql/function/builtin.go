@@ -16,6 +16,10 @@ func operators() [][]*Overload {
 		arithmetic(),
 		datetimeOps(),
 		likes(),
+		regexOps(),
+		concatOps(),
+		arrayOps(),
+		jsonOps(),
 	}
 }
 
@@ -24,7 +28,12 @@ func functions() [][]*Overload {
 	return [][]*Overload{
 		extracts(),
 		stringBasics(),
-		setReturning(), // srf.go: generate_series, unnest, generate_subscripts, ...
+		stringFunctions(),
+		regexFunctions(),
+		mathFunctions(),
+		arrayFunctions(),
+		jsonFunctions(),
+		setFunctions(), // srf.go: generate_series, unnest, json_each, ...
 		systemInfo(),   // sysinfo.go: system information, pg_sleep, privileges, advisory locks
 	}
 }

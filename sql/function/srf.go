@@ -2,7 +2,7 @@ package function
 
 import (
 	"context"
-	"math"
+	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -13,18 +13,111 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
 
-// setReader adapts a function to SetReader.
-type setReader struct {
-	next func(ctx context.Context, max int) ([]arrow.Array, error)
+// Set-returning functions. A reader makes whole columns; generate_series fills
+// slices in a loop.
+
+// rowsReader yields rows that were computed at once.
+type rowsReader struct {
+	types []types.Type
+	rows  [][]types.Datum
 }
 
-func (r *setReader) Next(ctx context.Context, max int) ([]arrow.Array, error) {
-	return r.next(ctx, max)
+func (r *rowsReader) Next(_ context.Context, max int) ([]arrow.Array, error) {
+	n := min(max, len(r.rows))
+	if n == 0 {
+		return nil, nil
+	}
+	out := make([]arrow.Array, len(r.types))
+	col := make([]types.Datum, n)
+	for k, t := range r.types {
+		for i := range col {
+			col[i] = r.rows[i][k]
+		}
+		out[k] = vec.FromDatums(t, col)
+	}
+	r.rows = r.rows[n:]
+	return out, nil
 }
-func (r *setReader) Close() error { return nil }
 
-// noRows is the result of a set-returning function called with NULL.
-var noRows SetReader = &setReader{next: func(context.Context, int) ([]arrow.Array, error) { return nil, nil }}
+func (r *rowsReader) Close() error { r.rows = nil; return nil }
+
+// listReader yields one column.
+type listReader struct {
+	t    types.Type
+	vals []types.Datum
+}
+
+func (r *listReader) Next(_ context.Context, max int) ([]arrow.Array, error) {
+	n := min(max, len(r.vals))
+	if n == 0 {
+		return nil, nil
+	}
+	a := vec.FromDatums(r.t, r.vals[:n])
+	r.vals = r.vals[n:]
+	return []arrow.Array{a}, nil
+}
+
+func (r *listReader) Close() error { r.vals = nil; return nil }
+
+type emptyReader struct{}
+
+func (emptyReader) Next(context.Context, int) ([]arrow.Array, error) { return nil, nil }
+func (emptyReader) Close() error                                     { return nil }
+
+// intSeries counts from next to last by step.
+type intSeries struct {
+	next, last, step int64
+	done             bool
+	t                types.Type
+}
+
+func (r *intSeries) Next(_ context.Context, maxRows int) ([]arrow.Array, error) {
+	if r.done || r.step > 0 && r.next > r.last || r.step < 0 && r.next < r.last {
+		return nil, nil
+	}
+	// How many are left, without overflow.
+	var left uint64
+	if r.step > 0 {
+		left = (uint64(r.last)-uint64(r.next))/uint64(r.step) + 1
+	} else {
+		left = (uint64(r.next)-uint64(r.last))/(-uint64(r.step)) + 1
+	}
+	n := maxRows
+	if left < uint64(n) && left != 0 {
+		n = int(left)
+	}
+	v := r.next
+	var a arrow.Array
+	if r.t.Kind == types.Int4 {
+		out := make([]int32, n)
+		s := int32(r.step)
+		x := int32(v)
+		for i := range out {
+			out[i] = x
+			x += s
+		}
+		a = vec.Make(arrow.PrimitiveTypes.Int32, out, nil)
+	} else {
+		out := make([]int64, n)
+		for i := range out {
+			out[i] = v
+			v += r.step
+		}
+		a = vec.Make(arrow.PrimitiveTypes.Int64, out, nil)
+	}
+	if uint64(n) == left {
+		r.done = true
+	} else {
+		r.next += int64(n) * r.step
+	}
+	return []arrow.Array{a}, nil
+}
+
+func (r *intSeries) Close() error { r.done = true; return nil }
+
+func errZeroStep() error {
+	return pgerr.New(pgerr.InvalidParameterValue, "step size cannot equal zero")
+}
 
 func anyNull(args []types.Datum) bool {
 	for _, a := range args {
@@ -35,290 +128,372 @@ func anyNull(args []types.Datum) bool {
 	return false
 }
 
-// rowsReader yields rows of datums, column by column.
-func rowsReader(fields types.Schema, rows [][]types.Datum) SetReader {
-	at := 0
-	return &setReader{next: func(_ context.Context, max int) ([]arrow.Array, error) {
-		n := min(max, len(rows)-at)
-		if n <= 0 {
-			return nil, nil
-		}
-		out := make([]arrow.Array, len(fields))
-		for c := range fields {
-			col := make([]types.Datum, n)
-			for i := range col {
-				col[i] = rows[at+i][c]
-			}
-			out[c] = vec.FromDatums(fields[c].Type, col)
-		}
-		at += n
-		return out, nil
-	}}
-}
-
-func errStepZero() error {
-	return pgerr.New(pgerr.InvalidParameterValue, "step size cannot equal zero")
-}
-
-// seriesInt is generate_series over integers: a loop that fills a slice.
-func seriesInt[T int32 | int64](dt arrow.DataType) SetFunc {
-	return func(_ *Call, args []types.Datum) (SetReader, error) {
+func intSeriesFn(t types.Type) SetFunc {
+	return func(c *Call, args []types.Datum) (SetReader, error) {
 		if anyNull(args) {
-			return noRows, nil
+			return emptyReader{}, nil
 		}
-		cur, stop, step := args[0].(int64), args[1].(int64), int64(1)
-		if len(args) > 2 {
-			step = args[2].(int64)
+		r := &intSeries{next: args[0].(int64), last: args[1].(int64), step: intArg(args, 2, 1), t: t}
+		if r.step == 0 {
+			return nil, errZeroStep()
 		}
-		if step == 0 {
-			return nil, errStepZero()
-		}
-		if step > 0 && cur > stop || step < 0 && cur < stop {
-			return noRows, nil
-		}
-		// The number of steps left, exact in 64 bits whatever the signs.
-		var left uint64
-		if step > 0 {
-			left = uint64(stop-cur) / uint64(step)
-		} else {
-			left = uint64(cur-stop) / (uint64(-(step + 1)) + 1)
-		}
-		done := false
-		return &setReader{next: func(_ context.Context, max int) ([]arrow.Array, error) {
-			if done {
-				return nil, nil
-			}
-			n := max
-			if left < uint64(max) {
-				n, done = int(left)+1, true
-			}
-			v := make([]T, n)
-			x := cur
-			for i := range v {
-				v[i] = T(x)
-				x += step
-			}
-			cur = x
-			left -= uint64(n)
-			if done {
-				left = 0
-			}
-			return []arrow.Array{vec.Make(dt, v, nil)}, nil
-		}}, nil
+		return r, nil
 	}
 }
 
-func seriesNumeric(c *Call, args []types.Datum) (SetReader, error) {
-	if anyNull(args) {
-		return noRows, nil
+// numSeries counts in numerics; the scale is that of the widest argument.
+type numSeries struct {
+	next, last, step *numeric.Dec
+}
+
+func (r *numSeries) Next(_ context.Context, max int) ([]arrow.Array, error) {
+	var ds []types.Datum
+	up := r.step.Sign() > 0
+	for len(ds) < max {
+		if c := numeric.Cmp(r.next, r.last); up && c > 0 || !up && c < 0 {
+			break
+		}
+		ds = append(ds, r.next)
+		r.next = numeric.Add(r.next, r.step)
 	}
-	cur, stop, step := args[0].(*numeric.Dec), args[1].(*numeric.Dec), numeric.FromInt64(1)
+	if len(ds) == 0 {
+		return nil, nil
+	}
+	return []arrow.Array{vec.FromDatums(tNum, ds)}, nil
+}
+
+func (r *numSeries) Close() error { return nil }
+
+func numSeriesFn(_ *Call, args []types.Datum) (SetReader, error) {
+	if anyNull(args) {
+		return emptyReader{}, nil
+	}
+	names := []string{"start", "stop", "step"}
+	step := numeric.FromInt64(1)
 	if len(args) > 2 {
 		step = args[2].(*numeric.Dec)
 	}
-	for _, x := range []struct {
-		d    *numeric.Dec
-		what string
-	}{{cur, "start value"}, {stop, "stop value"}, {step, "step size"}} {
-		if x.d.Form == numeric.NaN {
-			return nil, pgerr.New(pgerr.InvalidParameterValue, "%s cannot be NaN", x.what)
+	for i, a := range args {
+		d := a.(*numeric.Dec)
+		what := names[i] + " value"
+		if i == 2 {
+			what = "step size"
 		}
-		if x.d.Form != numeric.Finite {
-			return nil, pgerr.New(pgerr.InvalidParameterValue, "%s cannot be infinity", x.what)
+		if d.Form == numeric.NaN {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "%s cannot be NaN", what)
+		}
+		if d.Form != numeric.Finite {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "%s cannot be infinity", what)
 		}
 	}
-	if step.Sign() == 0 {
-		return nil, errStepZero()
+	if step.IsZero() {
+		return nil, errZeroStep()
 	}
-	up := step.Sign() > 0
-	return &setReader{next: func(_ context.Context, max int) ([]arrow.Array, error) {
-		var ds []types.Datum
-		for len(ds) < max {
-			if k := numeric.Cmp(cur, stop); up && k > 0 || !up && k < 0 {
-				break
-			}
-			ds = append(ds, cur)
-			cur = numeric.Add(cur, step)
-		}
-		if len(ds) == 0 {
-			return nil, nil
-		}
-		return []arrow.Array{vec.FromDatums(tNum, ds)}, nil
-	}}, nil
+	return &numSeries{args[0].(*numeric.Dec), args[1].(*numeric.Dec), step}, nil
 }
 
-// seriesTime is generate_series over timestamps; with zone, days and months
-// follow the session's clock.
-func seriesTime(t types.Type, withZone bool) SetFunc {
+// timeSeries counts timestamps by an interval.
+type timeSeries struct {
+	next, last int64
+	step       pgtext.Interval
+	up         bool
+	z          *pgtext.Zone
+	t          types.Type
+	done       bool
+}
+
+func (r *timeSeries) Next(ctx context.Context, max int) ([]arrow.Array, error) {
+	if r.done {
+		return nil, nil
+	}
+	out := make([]int64, 0, min(max, 1<<16))
+	for len(out) < max && !r.done {
+		if r.up && r.next > r.last || !r.up && r.next < r.last {
+			r.done = true
+			break
+		}
+		out = append(out, r.next)
+		var err error
+		if r.z != nil {
+			r.next, err = AddIntervalTZ(r.z, r.next, r.step)
+		} else {
+			r.next, err = AddInterval(r.next, r.step)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return []arrow.Array{vec.Make(r.t.Arrow(), out, nil)}, nil
+}
+
+func (r *timeSeries) Close() error { return nil }
+
+func timeSeriesFn(tz bool) SetFunc {
 	return func(c *Call, args []types.Datum) (SetReader, error) {
 		if anyNull(args) {
-			return noRows, nil
+			return emptyReader{}, nil
 		}
-		cur, stop := args[0].(int64), args[1].(int64)
-		step := pgtext.DecodeInterval(args[2].([]byte))
-		sign := CompareIntervals(step, pgtext.Interval{})
-		if sign == 0 {
-			return nil, errStepZero()
+		r := &timeSeries{next: micros(c, args, 0), last: micros(c, args, 1), step: pgtext.DecodeInterval(args[2].([]byte)), t: types.Of(types.Timestamp)}
+		if tz {
+			r.t = types.Of(types.TimestampTZ)
+			r.z = sessionZone(c)
 		}
-		if cur == math.MaxInt64 || cur == math.MinInt64 {
-			return nil, pgerr.New(pgerr.InvalidParameterValue, "start value cannot be infinity")
+		s := CompareIntervals(r.step, pgtext.Interval{})
+		if s == 0 {
+			return nil, errZeroStep()
 		}
-		over := false
-		zone := sessionZone(c)
-		return &setReader{next: func(_ context.Context, max int) ([]arrow.Array, error) {
-			var v []int64
-			for len(v) < max && !over {
-				if sign > 0 && cur > stop || sign < 0 && cur < stop {
-					over = true
-					break
-				}
-				v = append(v, cur)
-				var next int64
-				var err error
-				if withZone {
-					next, err = AddIntervalTZ(zone, cur, step)
-				} else {
-					next, err = AddInterval(cur, step)
-				}
-				if err != nil {
-					over = true
-					break
-				}
-				cur = next
-			}
-			if len(v) == 0 {
-				return nil, nil
-			}
-			return []arrow.Array{vec.Make(t.Arrow(), v, nil)}, nil
-		}}, nil
+		r.up = s > 0
+		if tsInf(r.next) && tsInf(r.last) || tsInf(r.next) {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "start value cannot be infinite")
+		}
+		return r, nil
 	}
 }
 
-// unnest yields the elements of an array.
-func unnest(c *Call, args []types.Datum) (SetReader, error) {
-	list, ok := args[0].([]types.Datum)
-	if !ok {
-		return noRows, nil
+// micros is a timestamp argument in microseconds.
+func micros(c *Call, args []types.Datum, i int) int64 {
+	v := args[i].(int64)
+	if argType(c, i).IsNanos() {
+		return pgtext.FloorMicros(v)
 	}
-	t := types.Of(types.Text)
-	if e := c.ArgTypes[0].Elem; e != nil {
-		t = *e
-	} else if c.ArgTypes[0].Kind == types.Int2Vector {
-		t = types.Of(types.Int2)
-	} else if c.ArgTypes[0].Kind == types.OIDVector {
-		t = tOID
-	}
-	at := 0
-	return &setReader{next: func(_ context.Context, max int) ([]arrow.Array, error) {
-		n := min(max, len(list)-at)
-		if n <= 0 {
-			return nil, nil
-		}
-		a := vec.FromDatums(t, list[at:at+n])
-		at += n
-		return []arrow.Array{a}, nil
-	}}, nil
+	return v
 }
 
-func elementOf(ts []types.Type) types.Type {
+func elemType(t types.Type) types.Type {
 	switch {
-	case ts[0].Elem != nil:
-		return ts[0].Elem.WithNotNull(false)
-	case ts[0].Kind == types.Int2Vector:
+	case t.Kind == types.Int2Vector:
 		return types.Of(types.Int2)
-	case ts[0].Kind == types.OIDVector:
-		return tOID
+	case t.Kind == types.OIDVector:
+		return types.Of(types.OID)
+	case t.Elem != nil:
+		return t.Elem.WithNotNull(false)
 	}
 	return tText
 }
 
-// subscripts is generate_subscripts: vectors of the catalog count from 0, all
-// other arrays from 1 and have one dimension.
+func unnest(c *Call, args []types.Datum) (SetReader, error) {
+	if args[0] == nil {
+		return emptyReader{}, nil
+	}
+	return &listReader{elemType(argType(c, 0)), args[0].([]types.Datum)}, nil
+}
+
+// unnestMulti unnests several arrays side by side, NULLs where one is shorter.
+func unnestMulti(c *Call, args []types.Datum) (SetReader, error) {
+	n := 0
+	ts := make([]types.Type, len(args))
+	for i, a := range args {
+		ts[i] = elemType(argType(c, i))
+		if a != nil {
+			n = max(n, len(a.([]types.Datum)))
+		}
+	}
+	rows := make([][]types.Datum, n)
+	for r := range rows {
+		rows[r] = make([]types.Datum, len(args))
+		for i, a := range args {
+			if a != nil && r < len(a.([]types.Datum)) {
+				rows[r][i] = a.([]types.Datum)[r]
+			}
+		}
+	}
+	return &rowsReader{ts, rows}, nil
+}
+
+// lowerBound is the index of the first element: int2vector and oidvector count
+// from 0.
+func lowerBound(t types.Type) int64 {
+	if t.Kind == types.Int2Vector || t.Kind == types.OIDVector {
+		return 0
+	}
+	return 1
+}
+
 func subscripts(c *Call, args []types.Datum) (SetReader, error) {
-	list, ok := args[0].([]types.Datum)
-	if !ok || args[1] == nil || args[1].(int64) != 1 || len(list) == 0 {
-		return noRows, nil
+	if anyNull(args[:2]) {
+		return emptyReader{}, nil
 	}
-	lo := int64(1)
-	if k := c.ArgTypes[0].Kind; k == types.Int2Vector || k == types.OIDVector {
-		lo = 0
+	a := args[0].([]types.Datum)
+	dim := args[1].(int64)
+	n := int64(len(a))
+	lo := lowerBound(argType(c, 0))
+	if dim == 2 {
+		sub, ok := nested(a)
+		if !ok {
+			return emptyReader{}, nil
+		}
+		n = int64(len(sub))
+	} else if dim != 1 {
+		return emptyReader{}, nil
 	}
-	hi := lo + int64(len(list)) - 1
-	bounds := []types.Datum{lo, hi}
+	if n == 0 {
+		return emptyReader{}, nil
+	}
+	r := &intSeries{next: lo, last: lo + n - 1, step: 1, t: tInt4}
 	if len(args) > 2 && args[2] == true {
-		bounds = []types.Datum{hi, lo, int64(-1)}
+		r.next, r.last, r.step = r.last, r.next, -1
 	}
-	return seriesInt[int32](arrow.PrimitiveTypes.Int32)(c, bounds)
+	return r, nil
 }
 
-// expandArray is information_schema._pg_expandarray: the elements with their
-// positions, which pgjdbc asks for keys with.
-func expandArray(c *Call, args []types.Datum) (SetReader, error) {
-	list, ok := args[0].([]types.Datum)
-	if !ok {
-		return noRows, nil
+func nested(a []types.Datum) ([]types.Datum, bool) {
+	if len(a) == 0 {
+		return nil, false
 	}
-	rows := make([][]types.Datum, len(list))
-	for i, v := range list {
-		rows[i] = []types.Datum{v, int64(i + 1)}
-	}
-	return rowsReader(expandColumns(c.ArgTypes), rows), nil
+	s, ok := a[0].([]types.Datum)
+	return s, ok
 }
 
-func expandColumns(ts []types.Type) types.Schema {
-	return types.Schema{{ID: -1, Name: "x", Type: elementOf(ts)}, {ID: -1, Name: "n", Type: tInt4}}
+func setFn(name string, ret types.Type, f SetFunc, doc string, args ...types.Type) *Overload {
+	return &Overload{Name: name, Args: args, Ret: ret, Set: f, Doc: doc}
 }
 
-func column(name string, t types.Type) types.Field { return types.Field{ID: -1, Name: name, Type: t} }
+func setColumns(names string, ts ...types.Type) func([]types.Type) types.Schema {
+	var s types.Schema
+	for i, n := range strings.Fields(names) {
+		s = append(s, types.Field{ID: -1, Name: n, Type: ts[i]})
+	}
+	return func([]types.Type) types.Schema { return s }
+}
 
-// setReturning lists generate_series and its kin.
-func setReturning() []*Overload {
+func keywordRows(*Call, []types.Datum) (SetReader, error) {
+	r := &rowsReader{types: []types.Type{tText, types.Of(types.Char), tBool, tText, tText}}
+	class := map[byte]string{'U': "unreserved", 'C': "unreserved (cannot be function or type name)", 'T': "reserved (can be function or type name)", 'R': "reserved"}
+	for _, k := range keywords {
+		w, c, _ := strings.Cut(k, ":")
+		bare, desc := true, "can be bare label"
+		if strings.HasSuffix(c, "*") {
+			bare, desc = false, "requires AS"
+		}
+		r.rows = append(r.rows, []types.Datum{w, c[:1], bare, class[c[0]], desc})
+	}
+	return r, nil
+}
+
+func setFunctions() []*Overload {
+	arr, el := types.Of(types.AnyArray), types.Of(types.AnyElement)
 	ts, tz, iv := types.Of(types.Timestamp), types.Of(types.TimestampTZ), types.Of(types.Interval)
-	i4, i8 := seriesInt[int32](arrow.PrimitiveTypes.Int32), seriesInt[int64](arrow.PrimitiveTypes.Int64)
-	anyArr := types.Of(types.AnyArray)
-	one := func(args []types.Type, ret types.Type, f SetFunc) *Overload {
-		return &Overload{Name: "generate_series", Args: args, Ret: ret, Strict: true, Set: f, Doc: "The values from start to stop."}
+	const gs = "generate_series"
+	elemRet := func(args []types.Type) types.Type { return elemType(args[0]) }
+	un := setFn("unnest", el, unnest, "The elements of an array as rows.", arr)
+	un.RetFn = elemRet
+	multi := setFn("unnest", types.Of(types.Record), unnestMulti, "The elements of several arrays as rows, side by side.", arr, arr)
+	multi.Variadic = true
+	multi.SetColumns = func(args []types.Type) types.Schema {
+		var s types.Schema
+		for _, a := range args {
+			s = append(s, types.Field{ID: -1, Name: "unnest", Type: elemType(a)})
+		}
+		return s
 	}
-	fixedRet := func(s types.Schema) func([]types.Type) types.Schema {
-		return func([]types.Type) types.Schema { return s }
+	expand := setFn("_pg_expandarray", types.Of(types.Record), func(c *Call, args []types.Datum) (SetReader, error) {
+		et := elemType(argType(c, 0))
+		r := &rowsReader{types: []types.Type{et, tInt4}}
+		if args[0] == nil {
+			return r, nil
+		}
+		for i, v := range args[0].([]types.Datum) {
+			r.rows = append(r.rows, []types.Datum{v, int64(i + 1)})
+		}
+		return r, nil
+	}, "The elements of an array with their numbers.", arr)
+	expand.SetColumns = func(args []types.Type) types.Schema {
+		return types.Schema{{ID: -1, Name: "x", Type: elemType(args[0])}, {ID: -1, Name: "n", Type: tInt4}}
 	}
-	rec := types.Of(types.Record)
-	aclCols := types.Schema{column("grantor", tOID), column("grantee", tOID), column("privilege_type", tText), column("is_grantable", tBool)}
-	optCols := types.Schema{column("option_name", tText), column("option_value", tText)}
-	return []*Overload{
-		one([]types.Type{tInt4, tInt4}, tInt4, i4),
-		one([]types.Type{tInt4, tInt4, tInt4}, tInt4, i4),
-		one([]types.Type{tInt8, tInt8}, tInt8, i8),
-		one([]types.Type{tInt8, tInt8, tInt8}, tInt8, i8),
-		one([]types.Type{tNum, tNum}, tNum, seriesNumeric),
-		one([]types.Type{tNum, tNum, tNum}, tNum, seriesNumeric),
-		one([]types.Type{ts, ts, iv}, ts, seriesTime(ts, false)),
-		one([]types.Type{tz, tz, iv}, tz, seriesTime(tz, true)),
-		{Name: "unnest", Args: []types.Type{anyArr}, Ret: types.Of(types.AnyElement), RetFn: elementOf, Strict: true, Set: unnest, Doc: "The elements of an array."},
-		{Name: "generate_subscripts", Args: []types.Type{anyArr, tInt4}, Ret: tInt4, Strict: true, Set: subscripts, Doc: "The subscripts of an array's dimension."},
-		{Name: "generate_subscripts", Args: []types.Type{anyArr, tInt4, tBool}, Ret: tInt4, Strict: true, Set: subscripts, Doc: "The subscripts of an array's dimension, reversed on demand."},
-		{Name: "_pg_expandarray", Args: []types.Type{anyArr}, Ret: rec, Strict: true, Set: expandArray, SetColumns: expandColumns, Doc: "The elements of an array with their positions."},
-		{Name: "aclexplode", Args: []types.Type{types.ArrayOf(types.Of(types.AclItem))}, Ret: rec, Strict: true, SetColumns: fixedRet(aclCols), Doc: "The privileges of an access list.",
-			Set: func(*Call, []types.Datum) (SetReader, error) { return noRows, nil }},
-		{Name: "pg_options_to_table", Args: []types.Type{types.ArrayOf(tText)}, Ret: rec, Strict: true, SetColumns: fixedRet(optCols), Doc: "The options of a list of name=value.",
-			Set: func(_ *Call, args []types.Datum) (SetReader, error) {
-				var rows [][]types.Datum
-				list, _ := args[0].([]types.Datum)
-				for _, v := range list {
-					s, ok := v.(string)
-					if !ok {
-						continue
-					}
-					name, value := s, types.Datum(nil)
-					for i := range s {
-						if s[i] == '=' {
-							name, value = s[:i], s[i+1:]
-							break
-						}
-					}
-					rows = append(rows, []types.Datum{name, value})
-				}
-				return rowsReader(optCols, rows), nil
-			}},
+	rm := func(_ *Call, a []types.Datum) (SetReader, error) {
+		tArr := types.ArrayOf(tText)
+		if anyNull(a) {
+			return emptyReader{}, nil
+		}
+		f, err := parseRegexFlags(strArg(a, 2), true, "regexp_matches()")
+		if err != nil {
+			return nil, err
+		}
+		re, err := compileRegex(a[1].(string), f)
+		if err != nil {
+			return nil, err
+		}
+		s := a[0].(string)
+		r := &listReader{t: tArr}
+		for _, m := range matchesFrom(re, s, 1) {
+			r.vals = append(r.vals, groupsDatum(re, s, m))
+			if !f.global {
+				break
+			}
+		}
+		return r, nil
 	}
+	rsplit := func(_ *Call, a []types.Datum) (SetReader, error) {
+		if anyNull(a) {
+			return emptyReader{}, nil
+		}
+		v, err := regexSplit(a[0].(string), a[1].(string), strArg(a, 2), "regexp_split_to_table")
+		return &listReader{tText, v}, err
+	}
+	stable := func(_ *Call, a []types.Datum) (SetReader, error) {
+		if a[0] == nil {
+			return emptyReader{}, nil
+		}
+		var null *string
+		if len(a) > 2 {
+			null = optText(a[2])
+		}
+		return &listReader{tText, stringToArray(a[0].(string), optText(a[1]), null)}, nil
+	}
+	kw := setFn("pg_get_keywords", types.Of(types.Record), keywordRows, "The keywords of SQL.")
+	kw.SetColumns = setColumns("word catcode barelabel catdesc baredesc", tText, types.Of(types.Char), tBool, tText, tText)
+	out := []*Overload{
+		setFn(gs, tInt4, intSeriesFn(tInt4), "Integers from start to stop.", tInt4, tInt4),
+		setFn(gs, tInt4, intSeriesFn(tInt4), "Integers from start to stop by step.", tInt4, tInt4, tInt4),
+		setFn(gs, tInt8, intSeriesFn(tInt8), "Integers from start to stop.", tInt8, tInt8),
+		setFn(gs, tInt8, intSeriesFn(tInt8), "Integers from start to stop by step.", tInt8, tInt8, tInt8),
+		setFn(gs, tNum, numSeriesFn, "Numerics from start to stop.", tNum, tNum),
+		setFn(gs, tNum, numSeriesFn, "Numerics from start to stop by step.", tNum, tNum, tNum),
+		setFn(gs, ts, timeSeriesFn(false), "Timestamps from start to stop by an interval.", ts, ts, iv),
+		setFn(gs, tz, timeSeriesFn(true), "Instants from start to stop by an interval.", tz, tz, iv),
+		un, multi, expand,
+		setFn("generate_subscripts", tInt4, subscripts, "The subscripts of an array.", arr, tInt4),
+		setFn("generate_subscripts", tInt4, subscripts, "The subscripts of an array, maybe in reverse.", arr, tInt4, tBool),
+		setFn("regexp_matches", types.ArrayOf(tText), rm, "Groups of the first match of a regular expression.", tText, tText),
+		setFn("regexp_matches", types.ArrayOf(tText), rm, "Groups of the matches of a regular expression, with flags.", tText, tText, tText),
+		setFn("regexp_split_to_table", tText, rsplit, "Parts of a string between the matches.", tText, tText),
+		setFn("regexp_split_to_table", tText, rsplit, "Parts of a string between the matches, with flags.", tText, tText, tText),
+		setFn("string_to_table", tText, stable, "Parts of a string cut at a delimiter.", tText, tText),
+		setFn("string_to_table", tText, stable, "Parts of a string cut at a delimiter, a text standing for NULL.", tText, tText, tText),
+		kw,
+	}
+	for _, o := range out[4:6] {
+		o.ExactArgs = func(args []types.Type) []types.Type {
+			r := make([]types.Type, len(args))
+			for i := range r {
+				r[i] = AsNumeric(args[i])
+			}
+			return r
+		}
+		o.RetFn = func([]types.Type) types.Type { return tNum }
+	}
+	acl := setFn("aclexplode", types.Of(types.Record), func(*Call, []types.Datum) (SetReader, error) { return emptyReader{}, nil },
+		"The privileges of an access list.", types.ArrayOf(types.Of(types.AclItem)))
+	acl.SetColumns = setColumns("grantor grantee privilege_type is_grantable", tOID, tOID, tText, tBool)
+	opts := setFn("pg_options_to_table", types.Of(types.Record), optionRows, "The options of a list of name=value.", types.ArrayOf(tText))
+	opts.SetColumns = setColumns("option_name option_value", tText, tText)
+	return append(append(out, acl, opts), jsonSets()...)
+}
+
+func optionRows(_ *Call, args []types.Datum) (SetReader, error) {
+	r := &rowsReader{types: []types.Type{tText, tText}}
+	for _, v := range asArray(args[0]) {
+		if s, ok := v.(string); ok {
+			name, value, has := strings.Cut(s, "=")
+			row := []types.Datum{name, nil}
+			if has {
+				row[1] = value
+			}
+			r.rows = append(r.rows, row)
+		}
+	}
+	return r, nil
 }
