@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -24,7 +23,7 @@ type rowFunc func(r row) types.Datum
 
 func (g *exprGen) ints(depth int) (plan.Expr, rowFunc) {
 	k := g.r.IntN(6)
-	if depth == 0 {
+	if depth <= 0 {
 		k = g.r.IntN(2)
 	}
 	switch k {
@@ -344,4 +343,3 @@ func TestNestedValues(t *testing.T) {
 	expect(t, config{1, 10, 0}, p, want, true, "nested values")
 	expect(t, config{1, 1, 0}, p, want, true, "nested values")
 }
-

@@ -139,7 +139,11 @@ func TestMemoryLimit(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = q.Next(context.Background())
+			for b, e := q.Next(context.Background()); ; b, e = q.Next(context.Background()) {
+				if err = e; e != nil || b == nil {
+					break
+				}
+			}
 			var le *mem.LimitError
 			if !errors.As(err, &le) || le.Setting != "work_mem" {
 				t.Errorf("%s with %d workers: %v, want a memory limit", name, w, err)
@@ -203,15 +207,26 @@ func TestCancel(t *testing.T) {
 			cancel(cause)
 		}
 	}
-	q, err := Start(context.Background(), &plan.Fragment{Root: cross(sc)}, nil, &Env{Workers: 1, Account: mem.NewRoot("m", 0)})
+	q, err := Start(ctx, &plan.Fragment{Root: cross(sc)}, nil, &Env{Workers: 1, Account: mem.NewRoot("m", 0)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := q.Next(ctx); !errors.Is(err, cause) {
+	if _, err := q.Next(context.Background()); !errors.Is(err, cause) {
 		t.Errorf("scan ended with %v", err)
 	}
-	if reads > 60 {
+	if reads > 51 {
 		t.Errorf("%d reads after the cancellation", reads-50)
+	}
+	q.Close()
+	// By the context of Next alone.
+	q, err = Start(context.Background(), &plan.Fragment{Root: cross(endless)}, nil, &Env{Workers: 2, Account: mem.NewRoot("m", 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel = context.WithCancelCause(context.Background())
+	cancel(cause)
+	if _, err := q.Next(ctx); !errors.Is(err, cause) {
+		t.Errorf("Next ended with %v", err)
 	}
 	q.Close()
 }
