@@ -330,3 +330,17 @@ func decimalOf(t testing.TB, s string) *numeric.Dec {
 	}
 	return d
 }
+
+// testGet looks ks up by a key of one column and expects found rows.
+func testGet(t *testing.T, tb Table, sch *schema.Table, ks []types.Datum, found int) {
+	c := sch.Fields.Index(sch.PrimaryKeys[0])
+	b, which, err := tb.Get(context.Background(), snapshot.Ref{}, []arrow.Array{vec.FromDatums(sch.Fields[c].Type, ks)}, []int{c})
+	if err != nil || b.N != found || len(which) != found {
+		t.Fatalf("%d rows, want %d: %v", len(which), found, err)
+	}
+	for i, w := range which {
+		if d := vec.DatumAt(b.Cols[0], sch.Fields[c].Type, i); d != ks[w] {
+			t.Errorf("row %d has key %v, not %v", i, d, ks[w])
+		}
+	}
+}

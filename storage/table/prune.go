@@ -173,8 +173,9 @@ func (p *planner) bucketWanted(e *manifest.Entry) (bool, error) {
 
 // fileSchema is what a plan needs of the schema of data files.
 type fileSchema struct {
-	schema *schema.Table
-	evo    *schema.Evolution
+	schema  *schema.Table
+	evo     *schema.Evolution
+	checked bool // every wanted column can be read
 }
 
 func (p *planner) fileSchema(id int64) (*fileSchema, error) {
@@ -188,7 +189,7 @@ func (p *planner) fileSchema(id int64) (*fileSchema, error) {
 			return nil, err
 		}
 	}
-	fs := &fileSchema{s, p.t.evolutions.Get(s, p.schema)}
+	fs := &fileSchema{schema: s, evo: p.t.evolutions.Get(s, p.schema)}
 	p.fileSchemas[id] = fs
 	return fs, nil
 }

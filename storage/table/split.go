@@ -51,24 +51,21 @@ func (p *planner) check(f *File) error {
 	if _, err := p.t.env.formatOf(f.Meta.Name); err != nil {
 		return err
 	}
-	if f.Meta.HasWriteCols && f.Meta.FirstRowID >= 0 {
-		fs, err := p.fileSchema(f.Meta.SchemaID)
-		if err != nil {
-			return err
-		}
-		if len(f.Meta.WriteCols) < len(fs.schema.Fields) {
-			return &fileio.UnsupportedError{Feature: "data evolution"}
-		}
-	}
-	// Columns whose type was changed in a way that no cast covers.
 	fs, err := p.fileSchema(f.Meta.SchemaID)
 	if err != nil {
 		return err
 	}
-	for _, c := range p.read.tableCols() {
-		if _, err := fs.evo.Source(c); err != nil {
-			return &fileio.UnsupportedError{Feature: err.Error()}
+	if f.Meta.HasWriteCols && f.Meta.FirstRowID >= 0 && len(f.Meta.WriteCols) < len(fs.schema.Fields) {
+		return &fileio.UnsupportedError{Feature: "data evolution"}
+	}
+	if !fs.checked {
+		// Columns whose type was changed in a way that no cast covers.
+		for _, c := range p.read.tableCols() {
+			if _, err := fs.evo.Source(c); err != nil {
+				return &fileio.UnsupportedError{Feature: err.Error()}
+			}
 		}
+		fs.checked = true
 	}
 	return nil
 }
