@@ -33,6 +33,7 @@ type nestedLeaf struct {
 	// The batch so far.
 	defs, reps []uint8
 	vals       int // values in the sink
+	last       int // slots of the batch before
 
 	// Values of the page that have been passed since the last flush, and those
 	// of them that are wanted (all, when keeping everything).
@@ -95,8 +96,8 @@ func (c *nestedColumn) begin(n int) {
 	c.rows = n
 	for _, l := range c.leaves {
 		l.defs, l.reps, l.vals = l.defs[:0], l.reps[:0], 0
-		if l.sink != nil {
-			l.sink.begin(0)
+		if l.sink != nil { // batches tend to be alike
+			l.sink.begin(min(l.last+l.last/8, 8*vec.MaxRows))
 		}
 	}
 }
@@ -451,6 +452,7 @@ func (a *assembly) build(b *bnode, n int) (arrow.Array, error) {
 			return nil, errShape
 		}
 		l.sink.ensure(n)
+		l.last = n
 		if nulls > 0 {
 			l.sink.spread(0, n, l.vals, valid, 0)
 		}
