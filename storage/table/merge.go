@@ -19,7 +19,6 @@ type mergeReader struct {
 	plan   *readPlan
 	dir    string
 	split  Split
-	late   LateFilter
 	filter RowFilter
 	fschem types.Schema
 	c      *format.Counters
@@ -28,17 +27,16 @@ type mergeReader struct {
 	files []*openFile
 	bytes []int64
 	im    *piece
-	o     ReadOptions
 	out   out
 	err   error
 }
 
-func newMergeReader(im *piece, s Scan, p Split, o ReadOptions) (*mergeReader, error) {
+func newMergeReader(im *piece, p Split, o ReadOptions) *mergeReader {
 	r := &mergeReader{
-		plan: im.read, dir: im.dir, split: p, late: s.Late, filter: o.Filter, c: o.Counters, im: im, o: o,
+		plan: im.read, dir: im.dir, split: p, filter: o.Filter, c: o.Counters, im: im,
 		out: out{fields: im.read.fields, size: o.BatchRows},
 	}
-	return r, nil
+	return r
 }
 
 // Next returns the next batch, nil at the end.

@@ -49,6 +49,7 @@ type planner struct {
 	fileSchemas map[int64]*fileSchema
 
 	read   *readPlan
+	held   map[string]bool // partitions that hold a file
 	splits []Split
 	proven int64 // rows proven live, for Limit
 }
@@ -60,7 +61,7 @@ func (t *FileStore) newPlanner(ctx context.Context, s Scan) (*planner, error) {
 	}
 	p := &planner{
 		state: st, ctx: ctx, t: t, scan: s, filter: predicate.Simplify(s.Filter),
-		report: &PlanReport{}, parts: map[string]*partition{}, fileSchemas: map[int64]*fileSchema{},
+		report: &PlanReport{}, parts: map[string]*partition{}, held: map[string]bool{}, fileSchemas: map[int64]*fileSchema{},
 	}
 	if st.snap != nil {
 		p.report.SnapshotID = st.snap.ID
@@ -95,6 +96,18 @@ func (t *FileStore) Plan(ctx context.Context, s Scan) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan, err := p.planFallback(ctx)
+	if plan == nil && err == nil {
+		plan, err = p.plan(ctx, nil)
+	}
+	if err == nil && t.env.events.PlanDone != nil {
+		t.env.events.PlanDone(t.dir, plan.Report)
+	}
+	return plan, err
+}
+
+// plan makes the splits of one branch, without the partitions in without.
+func (p *planner) plan(ctx context.Context, without map[string]bool) (*Plan, error) {
 	files, err := p.liveEntries(ctx)
 	if err != nil {
 		return nil, err
@@ -104,15 +117,13 @@ func (t *FileStore) Plan(ctx context.Context, s Scan) (*Plan, error) {
 		return nil, err
 	}
 	for _, g := range group(files) {
+		p.held[string(g[0].part.image)] = true
+		if without[string(g[0].part.image)] || p.enough() {
+			continue
+		}
 		if err := p.planBucket(ctx, g, dvs); err != nil {
 			return nil, err
 		}
-		if p.enough() {
-			break
-		}
-	}
-	if t.env.events.PlanDone != nil {
-		t.env.events.PlanDone(t.dir, p.report)
 	}
 	return &Plan{Splits: p.splits, Report: p.report, Schema: p.schema}, nil
 }

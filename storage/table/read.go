@@ -29,7 +29,7 @@ func (t *FileStore) Read(ctx context.Context, s Scan, p Split, o ReadOptions) (S
 	if p.Raw {
 		return newRawReader(im, s, p, o), nil
 	}
-	return newMergeReader(im, s, p, o)
+	return newMergeReader(im, p, o), nil
 }
 
 // out cuts finished rows into batches of the wanted size.
@@ -96,6 +96,9 @@ func newRawReader(im *piece, s Scan, p Split, o ReadOptions) *rawReader {
 		plan: im.read, dir: im.dir, split: p, late: s.Late, filter: o.Filter, c: o.Counters,
 		rows: im.read.t.env.sizes.window,
 		out:  out{fields: im.read.fields, size: o.BatchRows},
+	}
+	if im.read.at.Branch != s.At.Branch {
+		r.late = nil // its columns are those of the other branch
 	}
 	r.keep, r.buf = make([]uint16, 0, r.rows), make([]uint16, 0, r.rows)
 	var fcols []int

@@ -177,7 +177,7 @@ func (st *state) refuse() error {
 			return un("table option " + f)
 		}
 	}
-	for _, k := range []string{"record-level.expire-time", "scan.fallback-branch", "scan.primary-branch"} {
+	for _, k := range []string{"record-level.expire-time"} {
 		if v := o.String(k, ""); v != "" {
 			return un("table option " + k)
 		}
