@@ -51,8 +51,15 @@ func EachArg(e Expr, f func(*Expr)) {
 	case *MinMax:
 		list(e.Args)
 	case *NullIf:
+		// The value and what is compared are often one expression: it stays one.
+		same := e.A == e.CmpA
 		one(&e.A)
-		one(&e.CmpA)
+		switch {
+		case !same:
+			one(&e.CmpA)
+		case e.CmpA != e.A:
+			e.CmpA = e.A
+		}
 		one(&e.B)
 	case *MakeArray:
 		list(e.Elems)

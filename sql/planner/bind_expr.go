@@ -17,8 +17,10 @@ var boolT = types.Of(types.Bool)
 // subplan is what a plan.Subquery's Plan holds. For AnySub, Subquery.Left is
 // one condition over the outer columns and out.
 type subplan struct {
-	root plan.LNode
-	out  []plan.LCol
+	root  plan.LNode
+	out   []plan.LCol
+	done  bool      // its own subqueries are gone
+	value plan.Expr // what stands for it, once it is joined or an InitPlan
 }
 
 // in binds e as part of clause k.
@@ -433,7 +435,7 @@ func (p *planner) rowBinary(s *scope, b *ast.Binary, l *ast.Row) (plan.Expr, err
 		}
 		col := p.newCol("row", row.T, colInfo{kind: colOther})
 		root := &plan.LProject{In: bq.root, Exprs: []plan.Expr{row}, Out: []plan.LCol{col}}
-		sub := &plan.Subquery{Kind: plan.Scalar, Plan: &subplan{root, root.Out}, T: row.T, Pos: int32(r.Pos)}
+		sub := &plan.Subquery{Kind: plan.Scalar, Plan: &subplan{root: root, out: root.Out}, T: row.T, Pos: int32(r.Pos)}
 		return p.rowOp(b.Op.Name, le, p.rowElems(sub), ll, p.locs(r, len(le)), b.Pos)
 	}
 	r, err := p.expr(s, b.Right)
@@ -940,7 +942,7 @@ func (p *planner) subqueryExpr(s *scope, e *ast.Subquery) (plan.Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	sub := &plan.Subquery{Plan: &subplan{b.root, b.lcols()}, Pos: int32(e.Pos)}
+	sub := &plan.Subquery{Plan: &subplan{root: b.root, out: b.lcols()}, Pos: int32(e.Pos)}
 	switch e.Kind {
 	case ast.SubqueryExists:
 		sub.Kind, sub.T = plan.Exists, boolT.WithNotNull(true)
@@ -997,7 +999,7 @@ func (p *planner) anySubquery(s *scope, left ast.Expr, op string, q *ast.Query, 
 	if cond.Type().Kind != types.Bool {
 		return nil, p.errAt(pgerr.DatatypeMismatch, pos, "row comparison operator must yield type boolean, not type %s", typeName(cond.Type()))
 	}
-	return &plan.Subquery{Kind: plan.AnySub, Plan: &subplan{b.root, b.lcols()}, Left: []plan.Expr{cond}, All: all, T: boolT, Pos: int32(pos)}, nil
+	return &plan.Subquery{Kind: plan.AnySub, Plan: &subplan{root: b.root, out: b.lcols()}, Left: []plan.Expr{cond}, All: all, T: boolT, Pos: int32(pos)}, nil
 }
 
 // array binds ARRAY[...]; want, when not nil, is the type of a cast around it.
@@ -1017,9 +1019,9 @@ func (p *planner) array(s *scope, e *ast.Array, want *types.Type) (plan.Expr, er
 		var b plan.Expr
 		var err error
 		if in, ok := x.(*ast.Array); ok {
-			w := want // int[] is also the type of each row of int[][]
-			if elemWant != nil && elemWant.Kind == types.Array {
-				w = elemWant
+			w := elemWant
+			if w != nil && w.Kind != types.Array {
+				w = want // int[] is also the type of each row of int[][]
 			}
 			b, err = p.array(s, in, w)
 			nested = true
@@ -1216,6 +1218,24 @@ func (p *planner) cast(s *scope, e *ast.Cast) (plan.Expr, error) {
 		return nil, err
 	}
 	var x plan.Expr
+	if b, ok := e.Expr.(*ast.String); ok && t.IsInteger() && (b.Kind == ast.StringBit || b.Kind == ast.StringHex) {
+		base := 2
+		if b.Kind == ast.StringHex {
+			base = 16
+		}
+		v, err := strconv.ParseUint(b.Value, base, 64)
+		if err != nil {
+			return nil, p.errAt(pgerr.InvalidTextRepresentation, b.Pos, "%q is not a valid binary digit", b.Value)
+		}
+		lo, hi := intRange(t.Kind)
+		if n := len(b.Value) * map[int]int{2: 1, 16: 4}[base]; t.Kind == types.Int4 && n == 32 {
+			v = uint64(int64(int32(uint32(v))))
+		}
+		if i := int64(v); i < lo || i > hi {
+			return nil, pgerr.New(pgerr.NumericValueOutOfRange, "%s out of range", typeName(t))
+		}
+		return p.constAt(int64(v), t, b.Pos), nil
+	}
 	if a, ok := e.Expr.(*ast.Array); ok && t.Kind == types.Array {
 		if x, err = p.array(s, a, &t); err != nil {
 			return nil, err

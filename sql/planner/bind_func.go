@@ -448,6 +448,14 @@ func (p *planner) addAggregate(s *scope, e *ast.FuncCall, a plan.AggCall, name s
 		nested = nested || i.kind == colAgg
 		window = window || i.kind == colWindow
 	})
+	for _, x := range a.Args {
+		plan.Walk(x, func(y plan.Expr) bool {
+			if _, ok := y.(*groupingRef); ok {
+				nested = true
+			}
+			return !nested
+		})
+	}
 	if nested {
 		return nil, p.errAt(bad, p.innerAggPos(e), "aggregate function calls cannot be nested")
 	}

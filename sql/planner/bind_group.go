@@ -219,6 +219,7 @@ func (p *planner) buildAggregate(s *scope, node plan.LNode, groups []plan.Expr, 
 	}
 	a := &plan.LAggregate{In: node, Groups: groups, Sets: sets, Aggs: s.sel.aggs, AggCols: s.sel.aggCols}
 	a.Plain = len(groups) == 0 && sets == nil
+	local := colsOf(node)
 	for _, g := range groups {
 		name := "group"
 		info := colInfo{scope: s, kind: colOther}
@@ -227,7 +228,7 @@ func (p *planner) buildAggregate(s *scope, node plan.LNode, groups []plan.Expr, 
 			if old := p.colInfo(c.ID); old != nil {
 				info.relID, info.att, info.rel, info.item = old.relID, old.att, old.rel, old.item
 			}
-			if sets == nil {
+			if sets == nil && local[c.ID] {
 				a.GroupCols = append(a.GroupCols, plan.LCol{ID: c.ID, Name: c.Name, T: c.T})
 				continue
 			}
@@ -288,6 +289,9 @@ func (r *regrouper) expr(e plan.Expr) plan.Expr {
 		}
 		if _, isConst := x.(*plan.Const); !isConst {
 			for i, g := range r.agg.Groups {
+				if _, isCol := g.(*plan.Col); r.within > 0 && !isCol {
+					continue // PostgreSQL does not look for expressions inside subqueries
+				}
 				if exprEqual(g, x) {
 					c := r.agg.GroupCols[i].Ref()
 					r.p.pos[c] = r.p.pos[x]

@@ -189,11 +189,12 @@ func (p *planner) bindSelect(s *scope, sel *ast.Select, q *ast.Query, resolve, r
 	// The select list; a column used once keeps its ID.
 	pr := &plan.LProject{In: node}
 	seen := colSet{}
+	local := colsOf(node) // a column of an outer query gets an ID of its own here
 	b := &bound{proj: pr, firstPos: -1}
 	for i := range targets {
 		t := &targets[i]
 		var col plan.LCol
-		if c, ok := t.e.(*plan.Col); ok && !seen[c.ID] {
+		if c, ok := t.e.(*plan.Col); ok && !seen[c.ID] && local[c.ID] {
 			col = plan.LCol{ID: c.ID, Name: t.name, T: c.T}
 		} else {
 			info := colInfo{kind: colOther}
@@ -468,7 +469,7 @@ func (p *planner) findTarget92(s *scope, e ast.Expr, targets []target, k exprKin
 				}
 			}
 			if found >= 0 {
-				return found, targets, p.checkTargetKind(targets[found], k, clause)
+				return found, targets, p.checkTargetKind(s, targets[found], k, clause)
 			}
 		}
 	}
@@ -484,7 +485,7 @@ func (p *planner) findTarget92(s *scope, e ast.Expr, targets []target, k exprKin
 				continue
 			}
 			if at++; at == v {
-				return i, targets, p.checkTargetKind(targets[i], k, clause)
+				return i, targets, p.checkTargetKind(s, targets[i], k, clause)
 			}
 		}
 		return 0, nil, p.errAt(pgerr.InvalidColumnReference, n.Pos, "%s position %d is not in select list", clause, v)
@@ -499,7 +500,7 @@ func (p *planner) findTarget92(s *scope, e ast.Expr, targets []target, k exprKin
 }
 
 // checkTargetKind refuses a target that holds what the clause may not.
-func (p *planner) checkTargetKind(t target, k exprKind, clause string) error {
+func (p *planner) checkTargetKind(s *scope, t target, k exprKind, clause string) error {
 	if k != inGroupBy {
 		return nil
 	}
@@ -507,7 +508,7 @@ func (p *planner) checkTargetKind(t target, k exprKind, clause string) error {
 	plan.Walk(t.e, func(x plan.Expr) bool {
 		if c, ok := x.(*plan.Col); ok && err == nil {
 			switch i := p.colInfo(c.ID); {
-			case i == nil:
+			case i == nil || i.scope != s:
 			case i.kind == colAgg:
 				err = p.errAt(pgerr.GroupingError, p.aggPlace(t), "aggregate functions are not allowed in %s", clause)
 			case i.kind == colWindow:

@@ -67,10 +67,11 @@ func (p *planner) resolveType(tn *ast.TypeName) (types.Type, error) {
 		t.NotNull = true
 	}
 	if len(tn.Bounds) > 0 {
-		if t.Kind == types.Array {
-			return t, nil // int[][] is int[]
+		// PostgreSQL takes int[][] for int[], whose values may have any number of
+		// dimensions; here an array of arrays is a type of its own.
+		for range tn.Bounds {
+			t = types.ArrayOf(t)
 		}
-		t = types.ArrayOf(t)
 	}
 	return t, nil
 }
@@ -168,6 +169,9 @@ func (p *planner) typeMods(tn *ast.TypeName, t types.Type) (types.Type, error) {
 	mods := make([]int64, 0, len(tn.Mods))
 	for _, m := range tn.Mods {
 		n, ok := intLiteral(m)
+		if num, isNum := m.(*ast.Number); !ok && isNum {
+			return t, p.errAt(pgerr.InvalidTextRepresentation, tn.Pos, "invalid input syntax for type integer: %q", num.Text)
+		}
 		if !ok {
 			return t, p.errAt(pgerr.SyntaxError, tn.Pos, "type modifiers must be simple constants or identifiers")
 		}

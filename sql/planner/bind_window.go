@@ -99,6 +99,16 @@ func (p *planner) addWindow(s *scope, e *ast.FuncCall, call plan.WindowCall, nam
 	if spec.frame != nil {
 		call.Frame = *spec.frame
 	}
+	for _, w := range s.sel.windows {
+		if !exprsEqual(w.partition, spec.partition) || !keysEqual(w.order, spec.order) {
+			continue
+		}
+		for i := range w.calls {
+			if windowEqual(&w.calls[i], &call) {
+				return w.cols[i].Ref(), nil
+			}
+		}
+	}
 	col := p.newCol(name, call.T, colInfo{scope: s, kind: colWindow})
 	for _, w := range s.sel.windows {
 		if exprsEqual(w.partition, spec.partition) && keysEqual(w.order, spec.order) {
@@ -110,6 +120,19 @@ func (p *planner) addWindow(s *scope, e *ast.FuncCall, call plan.WindowCall, nam
 	s.sel.windows = append(s.sel.windows, &window{partition: spec.partition, order: spec.order,
 		calls: []plan.WindowCall{call}, cols: []plan.LCol{col}})
 	return col.Ref(), nil
+}
+
+// windowEqual reports whether two calls over one window are the same.
+func windowEqual(a, b *plan.WindowCall) bool {
+	if a.Func != b.Func || (a.Agg == nil) != (b.Agg == nil) || !exprsEqual(a.Args, b.Args) || hasVolatile(a.Args...) {
+		return false
+	}
+	if a.Agg != nil && !aggEqual(a.Agg, b.Agg) {
+		return false
+	}
+	f, g := a.Frame, b.Frame
+	return f.Mode == g.Mode && f.Start == g.Start && f.End == g.End && f.Exclude == g.Exclude &&
+		exprEqual(f.StartOffset, g.StartOffset) && exprEqual(f.EndOffset, g.EndOffset)
 }
 
 func defaultFrame(*boundSpec) plan.Frame {

@@ -347,15 +347,12 @@ func selectCandidate(cands []candidate, args []types.Type) []candidate {
 		}
 		if known.Kind != types.Unknown {
 			var kept []candidate
+			same := make([]types.Type, n)
+			for i := range same {
+				same[i] = known
+			}
 			for _, c := range cands {
-				all := true
-				for i := 0; i < n; i++ {
-					if !canCoerce(known, c.args[i], function.Implicit) {
-						all = false
-						break
-					}
-				}
-				if all {
+				if fits(c.args, same) {
 					kept = append(kept, c)
 				}
 			}

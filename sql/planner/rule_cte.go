@@ -72,7 +72,9 @@ func (p *planner) inlineCTEs(n plan.LNode) (plan.LNode, error) {
 					return nil, err
 				}
 			}
-			if refs[c] != 1 || c.Always || planVolatile(c.Plan) && !c.Never || isRecursive(c.Plan) {
+			// One that depends on an outer row cannot be computed once.
+			correlated := len(freeCols(c.Plan)) > 0
+			if refs[c] != 1 || !correlated && (c.Always || planVolatile(c.Plan) && !c.Never || isRecursive(c.Plan)) {
 				return n, nil
 			}
 			pr := &plan.LProject{In: c.Plan, Out: s.Out}

@@ -28,8 +28,10 @@ func (p *planner) decorrelate(n plan.LNode) (plan.LNode, error) {
 		n.EachExpr(func(e *plan.Expr) {
 			plan.Walk(*e, func(x plan.Expr) bool {
 				if s, ok := x.(*plan.Subquery); ok && err == nil {
-					sub := s.Plan.(*subplan)
-					sub.root, err = p.decorrelate(sub.root)
+					if sub := s.Plan.(*subplan); !sub.done {
+						sub.done = true
+						sub.root, err = p.decorrelate(sub.root)
+					}
 				}
 				return err == nil
 			})
@@ -45,7 +47,7 @@ func (p *planner) decorrelate(n plan.LNode) (plan.LNode, error) {
 		case *plan.LValues:
 			return p.unnestValues(n)
 		case *plan.LTableFunc:
-			return n, p.onlyInitPlans(n)
+			return p.unnestTableFunc(n)
 		case *plan.LLimit:
 			return n, p.onlyInitPlans(n)
 		}
@@ -253,9 +255,13 @@ func (p *planner) unnestValue(e plan.Expr, in plan.LNode) (plan.Expr, plan.LNode
 		if err != nil {
 			return x, true
 		}
-		var r plan.Expr
-		r, in, err = p.subqueryValue(s, in)
-		return r, true
+		// An operand that is used several times (CASE x WHEN, BETWEEN) is one
+		// subquery.
+		sub := s.Plan.(*subplan)
+		if sub.value == nil {
+			sub.value, in, err = p.subqueryValue(s, in)
+		}
+		return sub.value, true
 	})
 	return out, in, err
 }
@@ -271,7 +277,7 @@ func (p *planner) subqueryValue(s *plan.Subquery, in plan.LNode) (plan.Expr, pla
 			if !ok {
 				return nil, nil, p.errAt(pgerr.FeatureNotSupported, pos32(s.Pos), "a correlated ARRAY subquery is not supported")
 			}
-			return p.subqueryValue(&plan.Subquery{Kind: plan.Scalar, Plan: &subplan{root, []plan.LCol{col}}, T: s.T, Pos: s.Pos}, in)
+			return p.subqueryValue(&plan.Subquery{Kind: plan.Scalar, Plan: &subplan{root: root, out: []plan.LCol{col}, done: true}, T: s.T, Pos: s.Pos}, in)
 		}
 		return p.initPlan(s, sub.root), in, nil
 	case plan.Exists:
@@ -452,6 +458,14 @@ func (p *planner) unnestJoin(j *plan.LJoin) (plan.LNode, error) {
 					if err != nil {
 						return nil, err
 					}
+					if !ok && j.Kind != plan.Full {
+						// Decided inside, once per row of the left side.
+						if j.Right, err = p.unnestFilter(&plan.LFilter{In: j.Right, Conds: []plan.Expr{x}}); err != nil {
+							return nil, err
+						}
+						j.Lateral = true
+						continue
+					}
 					if !ok {
 						return nil, p.errAt(pgerr.FeatureNotSupported, pos32(j.Pos), "a subquery over both sides of an outer join's condition is not supported")
 					}
@@ -499,6 +513,35 @@ func (p *planner) splitSubs(c plan.Expr, j *plan.LJoin, l, r colSet) (plan.Expr,
 		return e, true
 	})
 	return out, ok, err
+}
+
+// unnestTableFunc computes arguments that hold subqueries before the call.
+func (p *planner) unnestTableFunc(t *plan.LTableFunc) (plan.LNode, error) {
+	needs := false
+	t.EachExpr(func(e *plan.Expr) { needs = needs || hasSubquery(*e) })
+	if !needs {
+		return t, nil
+	}
+	var in plan.LNode = &plan.LValues{Rows: [][]plan.Expr{{}}}
+	pr := &plan.LProject{}
+	var err error
+	t.EachExpr(func(e *plan.Expr) {
+		if err != nil || !hasSubquery(*e) {
+			return
+		}
+		var x plan.Expr
+		if x, in, err = p.unnestValue(*e, in); err != nil {
+			return
+		}
+		col := p.newCol("arg", x.Type(), colInfo{kind: colOther})
+		pr.Exprs, pr.Out = append(pr.Exprs, x), append(pr.Out, col)
+		*e = col.Ref()
+	})
+	if err != nil {
+		return nil, err
+	}
+	pr.In = in
+	return &plan.LJoin{Kind: plan.Inner, Left: pr, Right: t, Lateral: true, Pos: -1}, nil
 }
 
 // unnestValues turns rows that hold correlated subqueries into projections.

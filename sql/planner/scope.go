@@ -358,7 +358,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 		name := parts[0].Name
 		e, err := p.findColumn(s, name, c.Pos)
 		if e != nil || err != nil {
-			return e, err
+			return p.copyCol(e, c.Pos), err
 		}
 		it, err := p.findItem(s, "", name, c.Pos)
 		if err != nil {
@@ -400,7 +400,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 			}
 			return nil, p.missingColumn(s, relName, rest[0].Name, c.Pos)
 		}
-		return p.fields(col.e, rest[1:], c.Pos)
+		return p.fields(p.copyCol(col.e, c.Pos), rest[1:], c.Pos)
 	}
 	// r.f where r is a column of a row type.
 	e, err := p.findColumn(s, parts[0].Name, c.Pos)

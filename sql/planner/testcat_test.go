@@ -225,3 +225,12 @@ func tpchCat(t testing.TB) *memCat {
 	}
 	return c
 }
+
+// addResult makes a relation of a query's result columns.
+func (c *memCat) addResult(name string, p *Planned) {
+	r := &memRel{schema: "public", name: name, oid: uint32(16384 + len(c.rels))}
+	for i, col := range p.Columns {
+		r.cols = append(r.cols, catalog.Column{Field: types.Field{ID: int32(i), Name: col.Name, Type: col.Type.WithNotNull(false)}, AttNum: int16(i + 1)})
+	}
+	c.rels["public."+name] = r
+}

@@ -172,7 +172,8 @@ func exprEqual(a, b plan.Expr) bool {
 		return ok && x.F == y.F && x.F.Volatility != function.Volatile && exprsEqual(x.Args, y.Args)
 	case *plan.Cast:
 		y, ok := b.(*plan.Cast)
-		return ok && x.F == y.F && sameType(x.T, y.T) && x.T.Mod == y.T.Mod && exprEqual(x.Arg, y.Arg)
+		// The overload of a cast is made anew at each look-up.
+		return ok && (x.F == nil) == (y.F == nil) && sameType(x.T, y.T) && x.T.Mod == y.T.Mod && x.T.Prec == y.T.Prec && x.T.Scale == y.T.Scale && exprEqual(x.Arg, y.Arg)
 	case *plan.And:
 		y, ok := b.(*plan.And)
 		return ok && exprsEqual(x.Args, y.Args)
