@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/engine"
 	"github.com/paimon-sql/paimon-sql/tests/sqllogic"
@@ -23,6 +24,10 @@ var (
 	dir     = flag.String("dir", "", "run only this folder (select, paimon, ... or of ../shared/slt)")
 	rewrite = flag.Bool("rewrite", false, "write the list of shared records that do not hold yet anew")
 )
+
+// timeout is for one statement: far more than any needs, far less than a test
+// run has.
+const timeout = 10 * time.Second
 
 // server is one server for the whole package: files only read, so they may share
 // it.
@@ -102,7 +107,7 @@ func TestSQLLogic(t *testing.T) {
 				var total sqllogic.Result
 				for _, f := range all {
 					t.Run(strings.TrimSuffix(filepath.Base(f), ".slt")+"/"+mode.String(), func(t *testing.T) {
-						r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN, Mode: mode, Types: true})
+						r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN, Mode: mode, Types: true, Timeout: timeout})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -153,7 +158,7 @@ func TestShared(t *testing.T) {
 			var total sqllogic.Result
 			unexpected := 0
 			for _, f := range files(t, filepath.Join(root, folder)) {
-				r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN, Refusals: true})
+				r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN, Refusals: true, Timeout: timeout})
 				if err != nil {
 					t.Fatal(err)
 				}
