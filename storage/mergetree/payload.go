@@ -79,6 +79,11 @@ func (m *Reader) narrow(sel []uint16) {
 	}
 }
 
+// denseShare is the share of winners, in percent, from which on a stretch of a
+// file is decoded whole and the losers are left out by the gather: dropping them
+// while decoding costs a second copy of the winners.
+const denseShare = 60
+
 // gather reads cols for the winners of every segment and puts them in key order.
 func (m *Reader) gather(ctx context.Context, phase int, cols, pos []int) ([]arrow.Array, error) {
 	if len(cols) == 0 {
@@ -88,50 +93,80 @@ func (m *Reader) gather(ctx context.Context, phase int, cols, pos []int) ([]arro
 	for i := range parts {
 		parts[i] = make([]arrow.Array, len(m.segs))
 	}
+	whole := false // a segment was read with its losers
 	for s := range m.segs {
-		if len(m.segs[s].keep) == 0 {
+		g := &m.segs[s]
+		g.base = -1
+		if len(g.keep) == 0 {
 			continue
 		}
-		got, err := m.readSegment(ctx, &m.segs[s], phase, cols)
+		got, err := m.readSegment(ctx, g, phase, cols)
 		if err != nil {
 			return nil, err
 		}
+		whole = whole || g.base >= 0
 		for i := range cols {
 			parts[i][s] = got[i]
 		}
 	}
+	if len(m.segs) == 1 && (!whole || parts[0][0].Len() == len(m.src)) {
+		out := make([]arrow.Array, len(cols)) // in order already
+		for i := range cols {
+			out[i] = parts[i][0]
+		}
+		return out, nil
+	}
+	rows := m.row
+	if whole {
+		rows = m.places()
+	}
 	out := make([]arrow.Array, len(cols))
 	for i := range cols {
-		dt := m.o.Types[pos[i]].Arrow()
-		if len(m.segs) == 1 {
-			out[i] = parts[i][0] // in order already
-			continue
-		}
-		out[i] = vec.Gather(dt, parts[i], m.src, m.row)
+		out[i] = vec.Gather(m.o.Types[pos[i]].Arrow(), parts[i], m.src, rows)
 	}
 	return out, nil
+}
+
+// places returns where each winner lies in what its segment was read as: its
+// ordinal, or its row counted from the first one read.
+func (m *Reader) places() []uint32 {
+	m.place = grow(m.place, len(m.row))
+	for i, r := range m.row {
+		g := &m.segs[m.src[i]]
+		if g.base >= 0 {
+			r = uint32(int64(g.keep[r]) + g.from - g.base)
+		}
+		m.place[i] = r
+	}
+	return m.place
 }
 
 // maxRead is the most rows that a format's reader takes at once.
 const maxRead = 1 << 16
 
 // readSegment reads the winners of a segment, moving the run's lane forwards.
+// Where most rows win all are read, and base is set to the first of them.
 func (m *Reader) readSegment(ctx context.Context, s *segment, phase int, cols []int) ([]arrow.Array, error) {
 	l := &s.run.lanes[phase]
 	in := &s.run.inputs[s.in]
+	first, last := s.from+int64(s.keep[0]), s.from+int64(s.keep[len(s.keep)-1])
 	if l.cols == nil || l.in != s.in || l.rg != s.rg {
 		if l.cols != nil {
 			_ = l.cols.Close()
 			l.cols = nil
 		}
 		rg := in.Ranges[s.rg]
-		// Rows before the first winner are not even opened.
-		rg.From = s.from + int64(s.keep[0])
+		rg.From = first // rows before the first winner are not even opened
 		c, err := in.Open(ctx, rg, cols)
 		if err != nil {
 			return nil, err
 		}
 		l.cols, l.in, l.rg, l.pos = c, s.in, s.rg, rg.From
+	}
+	if span := last - l.pos + 1; span <= maxRead && int64(len(s.keep))*100 >= span*denseShare {
+		s.base = l.pos
+		l.pos = last + 1
+		return l.cols.Read(ctx, int(span), nil)
 	}
 	var parts [][]arrow.Array
 	keep := make([]uint16, 0, min(len(s.keep), maxRead))
@@ -144,26 +179,21 @@ func (m *Reader) readSegment(ctx context.Context, s *segment, phase int, cols []
 			l.pos += maxRead
 		}
 		keep = keep[:0]
-		last := l.pos
+		end := l.pos
 		for at < len(s.keep) {
 			row := s.from + int64(s.keep[at])
 			if row-l.pos >= maxRead {
 				break
 			}
 			keep = append(keep, uint16(row-l.pos))
-			last = row
+			end = row
 			at++
 		}
-		n := int(last - l.pos + 1)
-		k := keep
-		if len(keep) == n {
-			k = nil
-		}
-		got, err := l.cols.Read(ctx, n, k)
+		got, err := l.cols.Read(ctx, int(end-l.pos+1), keep)
 		if err != nil {
 			return nil, err
 		}
-		l.pos += int64(n)
+		l.pos = end + 1
 		parts = append(parts, got)
 	}
 	if len(parts) == 1 {

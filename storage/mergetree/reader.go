@@ -40,6 +40,7 @@ type Reader struct {
 	segs       []segment
 	src        []uint16
 	row        []uint32
+	place      []uint32 // scratch of gather
 	stats      *format.Counters
 
 	// The key whose versions are being looked at: the best row so far.
@@ -264,23 +265,24 @@ func (m *Reader) stretch(w, next *run, same bool) {
 	seg := w.segment()
 	id := w.seg
 	if w.kinds == nil || m.o.KeepDeletes && !m.o.IgnoreDelete {
-		at := len(seg.keep)
-		n := q - from
-		m.src = slices.Grow(m.src, n)
-		m.row = slices.Grow(m.row, n)
-		seg.keep = slices.Grow(seg.keep, n)
+		at, n := len(seg.keep), q-from
+		src := extend(&m.src, n)
+		for i := range src {
+			src[i] = id
+		}
+		row := extend(&m.row, n)
+		for i := range row {
+			row[i] = uint32(at + i)
+		}
+		keep := extend(&seg.keep, n)
 		if w.rows == nil {
 			first := uint32(w.start + int64(from) - seg.from)
-			for i := range n {
-				seg.keep = append(seg.keep, first+uint32(i))
-				m.src = append(m.src, id)
-				m.row = append(m.row, uint32(at+i))
+			for i := range keep {
+				keep[i] = first + uint32(i)
 			}
 		} else {
-			for i := range n {
-				seg.keep = append(seg.keep, uint32(w.physical(from+i)-seg.from))
-				m.src = append(m.src, id)
-				m.row = append(m.row, uint32(at+i))
+			for i := range keep {
+				keep[i] = uint32(w.physical(from+i) - seg.from)
 			}
 		}
 	} else {
@@ -293,6 +295,13 @@ func (m *Reader) stretch(w, next *run, same bool) {
 		}
 	}
 	w.p = q
+}
+
+// extend lengthens *s by n and returns the new part.
+func extend[T any](s *[]T, n int) []T {
+	k := len(*s)
+	*s = slices.Grow(*s, n)[:k+n]
+	return (*s)[k:]
 }
 
 // stretchEnd returns the first row of w's window whose key is not below next's.

@@ -255,6 +255,7 @@ type segment struct {
 	in, rg int
 	from   int64    // row that keep counts from
 	keep   []uint32 // winners
+	base   int64    // first row of the arrays read, when losers were read too; else -1
 }
 
 // keyLess reports whether the key under a's cursor is smaller than b's; neither

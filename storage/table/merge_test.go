@@ -333,3 +333,41 @@ func benchRead(b *testing.B, tb Table, s Scan, rows int) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
 }
+
+// BenchmarkMergeOnRead reads a compacted run with two small newer ones over it:
+// the usual state of a table between compactions.
+func BenchmarkMergeOnRead(b *testing.B) {
+	s := tableSchema(b, map[string]string{"bucket": "1"}, []string{"k", "l"}, "k BIGINT", "l INT", "a DECIMAL(15, 2)", "b INT", "c DATE", "d STRING", "e STRING")
+	bt := newBuilt(b, s)
+	r := rand.New(rand.NewPCG(1, 1))
+	seq := int64(0)
+	make1 := func(k, l int64) row {
+		seq++
+		d := decimalOf(b, fmt.Sprintf("%d.%02d", k%100000, l))
+		return row{seq, 0, []types.Datum{k, l, d, k % 50, 8000 + k%2500, []string{"A", "N", "R"}[k%3], fmt.Sprintf("comment of row %d-%d", k, l)}}
+	}
+	const base = 400_000
+	var rows []row
+	for i := range int64(base) {
+		rows = append(rows, make1(i/4, i%4))
+	}
+	bt.addFile(5, 0, rows, 20000)
+	total := base
+	for range 2 {
+		var up []row
+		seen := map[int64]bool{}
+		for len(up) < base/20 {
+			i := r.Int64N(base)
+			if !seen[i] {
+				seen[i] = true
+				up = append(up, make1(i/4, i%4))
+			}
+		}
+		total += len(up)
+		bt.addFile(0, 0, up, 20000)
+	}
+	tb := bt.commit(EnvOptions{})
+	for _, cols := range [][]int{{2, 3}, {2, 3, 4, 5}, nil} {
+		b.Run(fmt.Sprintf("columns=%d", len(cols)), func(b *testing.B) { benchRead(b, tb, Scan{Columns: cols, Limit: -1}, total) })
+	}
+}
