@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -51,10 +52,22 @@ func addColumn(rel *memRel, t types.Type, f func(n int, r *rand.Rand) arrow.Arra
 
 func runBench(b *testing.B, n plan.Node, rows, workers int) {
 	b.ReportAllocs()
+	start := cpuNanos()
 	for b.Loop() {
 		drainBench(b, n, workers)
 	}
+	b.ReportMetric(float64(cpuNanos()-start)/float64(b.N)/float64(rows), "cpu-ns/row")
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(rows), "ns/row")
+}
+
+// cpuNanos is the CPU time of the process: on a busy machine the clock on the
+// wall says little.
+func cpuNanos() int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
 }
 
 func drainBench(b *testing.B, n plan.Node, workers int) {

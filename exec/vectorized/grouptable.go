@@ -146,61 +146,81 @@ func (t *wideTable) lookup(cols []arrow.Array, n int, sel []uint16, groups []uin
 	pending := t.pending[:live]
 	for k := range pending {
 		pending[k] = uint32(k)
-		pos[k] = h[k] & t.mask
+		pos[k] = h[k]
 	}
 	for len(pending) > 0 {
-		t.rows, t.idx, t.cand, t.fresh = t.rows[:0], t.idx[:0], t.cand[:0], t.fresh[:0]
-		for _, k := range pending {
-			hk := h[k]
-			p := pos[k]
-			row := uint16(k)
-			if sel != nil {
-				row = sel[k]
-			}
-			for {
-				s := t.slots[p]
-				if s == 0 {
-					if find {
-						groups[k] = noGroup
-						break
-					}
-					g := uint32(len(t.hashes))
-					t.slots[p] = hk&^0xffffffff | uint64(g+1)
-					t.hashes = append(t.hashes, hk)
-					t.fresh = append(t.fresh, row)
-					groups[k] = g
-					break
-				}
-				if s>>32 == hk>>32 {
-					t.rows, t.idx, t.cand = append(t.rows, row), append(t.idx, k), append(t.cand, uint32(s)-1)
-					pos[k] = (p + 1) & t.mask
-					break
-				}
-				p = (p + 1) & t.mask
-			}
-		}
+		m := t.candidates(pending, sel, groups, find)
 		if len(t.fresh) > 0 {
 			for i, c := range t.cols {
 				c.append(cols[i], t.fresh)
 			}
 		}
-		eq := t.eq[:len(t.rows)]
+		eq := t.eq[:m]
 		for k := range eq {
 			eq[k] = 1
 		}
 		for i, c := range t.cols {
-			c.equal(cols[i], t.rows, t.cand, eq)
+			c.equal(cols[i], t.rows[:m], t.cand[:m], eq)
 		}
-		pending = pending[:0]
+		// A row that is pending again has its place in pos already.
+		next := pending[:0]
+		idx, cand := t.idx[:m], t.cand[:m]
 		for k, ok := range eq {
 			if ok == 1 {
-				groups[t.idx[k]] = t.cand[k]
+				groups[idx[k]] = cand[k]
 			} else {
-				pending = append(pending, t.idx[k])
+				next = append(next, idx[k])
 			}
 		}
+		pending = next
 	}
 	return nil
+}
+
+// candidates walks the rows of pending along the slots until each has become a
+// group, is without one (find), or has a candidate; it returns the number of
+// candidates, which are in t.rows, t.idx and t.cand.
+func (t *wideTable) candidates(pending []uint32, sel []uint16, groups []uint32, find bool) int {
+	live := len(groups)
+	if cap(t.rows) < live {
+		t.rows, t.idx, t.cand = make([]uint16, live), make([]uint32, live), make([]uint32, live)
+	}
+	rows, idx, cand := t.rows[:live], t.idx[:live], t.cand[:live]
+	h, pos := t.h[:live], t.pos[:live]
+	slots, mask := t.slots, t.mask
+	t.fresh = t.fresh[:0]
+	m := 0
+	for _, k := range pending {
+		hk := h[k]
+		p := pos[k]
+		row := uint16(k)
+		if sel != nil {
+			row = sel[k]
+		}
+		for {
+			s := slots[p&mask]
+			if s>>32 == hk>>32 && s != 0 {
+				rows[m], idx[m], cand[m] = row, k, uint32(s)-1
+				m++
+				pos[k] = p + 1
+				break
+			}
+			if s == 0 {
+				if find {
+					groups[k] = noGroup
+					break
+				}
+				g := uint32(len(t.hashes))
+				slots[p&mask] = hk&^0xffffffff | uint64(g+1)
+				t.hashes = append(t.hashes, hk)
+				t.fresh = append(t.fresh, row)
+				groups[k] = g
+				break
+			}
+			p++
+		}
+	}
+	return m
 }
 
 func (t *wideTable) keys(from, to int) []arrow.Array {
@@ -221,8 +241,13 @@ func (t *wideTable) size() int64 {
 }
 
 // packedTable is for keys that fit two words: integers, dates, booleans, and
-// text by the number of its value (interned). Keys stand in the slots, so a
-// lookup costs one cache line.
+// text by the number of its value (interned). Slots hold group numbers only, so
+// that the table of a million groups is 8 MB; keys stand by group number.
+//
+// A batch is looked up in passes: first the slots of all rows are read, then
+// the keys of the groups found are compared. The loads of a pass do not depend
+// on each other, so their cache misses overlap. Rows that need a second slot or
+// a new group are done one by one at the end, in order.
 type packedTable struct {
 	ts    []types.Type
 	parts []packedPart
@@ -230,20 +255,14 @@ type packedTable struct {
 	acc   *mem.Account
 	held  int64
 
-	slots []packedSlot
+	slots []uint32 // group plus one; 0 = free
 	mask  uint64
-	a, b  []uint64 // by group
+	a, b  []uint64 // keys by group
 	nulls []uint32 // by group: bit i = column i is NULL; nil = none anywhere
 
-	ka, kb []uint64 // of the batch
+	ka, kb []uint64 // keys of the batch
 	kn     []uint32
-}
-
-type packedSlot struct {
-	a     uint64
-	b     uint64
-	group uint32 // plus one; 0 = free
-	nulls uint32
+	slow   []uint32
 }
 
 type packedPart struct {
@@ -302,13 +321,14 @@ func (t *packedTable) reserve(more int) error {
 	for n < need {
 		n *= 2
 	}
-	if err := t.acc.Grow(int64(n) * 24); err != nil {
+	if err := t.acc.Grow(int64(n) * 4); err != nil {
 		return err
 	}
 	t.acc.Shrink(t.held)
-	t.held = int64(n) * 24
-	t.slots, t.mask = make([]packedSlot, n), uint64(n-1)
-	for g := range t.a {
+	t.held = int64(n) * 4
+	t.slots, t.mask = make([]uint32, n), uint64(n-1)
+	slots, mask := t.slots, t.mask
+	for g, a := range t.a {
 		var b uint64
 		var nl uint32
 		if t.two {
@@ -317,11 +337,11 @@ func (t *packedTable) reserve(more int) error {
 		if t.nulls != nil {
 			nl = t.nulls[g]
 		}
-		p := packedHash(t.a[g], b, nl) & t.mask
-		for t.slots[p].group != 0 {
-			p = (p + 1) & t.mask
+		p := packedHash(a, b, nl) & mask
+		for slots[p&mask] != 0 {
+			p++
 		}
-		t.slots[p] = packedSlot{t.a[g], b, uint32(g + 1), nl}
+		slots[p&mask] = uint32(g + 1)
 	}
 	return nil
 }
@@ -336,62 +356,82 @@ func (t *packedTable) lookup(cols []arrow.Array, n int, sel []uint16, groups []u
 	if err != nil {
 		return err
 	}
-	// Most batches bring few new groups: reserve for a part and look again when
-	// that is used up.
-	for at := 0; at < live; {
-		to := live
-		if !find {
-			room := len(t.slots)/2 - len(t.a)
-			if room < live-at && room < 256 {
-				if err := t.reserve(max(min(live-at, 1024), len(t.a))); err != nil {
-					return err
-				}
-				room = len(t.slots)/2 - len(t.a)
-			}
-			to = min(live, at+room)
-		} else if len(t.slots) == 0 {
+	if len(t.slots) == 0 {
+		if find {
 			for i := range groups {
 				groups[i] = noGroup
 			}
 			return nil
 		}
-		switch {
-		case t.two || hasNull || t.nulls != nil || find:
-			t.probe(at, to, groups, hasNull, find)
-		default:
-			t.probeOne(at, to, groups)
-		}
-		at = to
-	}
-	return nil
-}
-
-// probeOne is for keys of one word without NULLs.
-func (t *packedTable) probeOne(at, to int, groups []uint32) {
-	ka := t.ka[:to]
-	groups = groups[:to]
-	for k := at; k < to; k++ {
-		a := ka[k]
-		p := packedHash(a, 0, 0) & t.mask
-		for {
-			s := &t.slots[p]
-			if s.group != 0 && s.a == a {
-				groups[k] = s.group - 1
-				break
-			}
-			if s.group == 0 {
-				t.a = append(t.a, a)
-				s.a, s.group = a, uint32(len(t.a))
-				groups[k] = s.group - 1
-				break
-			}
-			p = (p + 1) & t.mask
+		if err := t.reserve(1); err != nil {
+			return err
 		}
 	}
+	simple := !t.two && !hasNull && t.nulls == nil
+	if cap(t.slow) < live {
+		t.slow = make([]uint32, live)
+	}
+	slow := t.slow[:live]
+	ka := t.ka[:live]
+	slots, mask := t.slots, t.mask
+	if simple {
+		for k, a := range ka {
+			groups[k] = slots[packedHash(a, 0, 0)&mask]
+		}
+		m := 0
+		keys := t.a
+		for k, g := range groups {
+			slow[m] = uint32(k)
+			miss := 1
+			if g--; uint64(g) < uint64(len(keys)) && keys[g] == ka[k] {
+				miss = 0
+			}
+			groups[k] = g
+			m += miss
+		}
+		return t.lookupSlow(slow[:m], groups, false, find)
+	}
+	for k, a := range ka {
+		var b uint64
+		var nl uint32
+		if t.two {
+			b = t.kb[k]
+		}
+		if hasNull {
+			nl = t.kn[k]
+		}
+		groups[k] = slots[packedHash(a, b, nl)&mask]
+	}
+	m := 0
+	for k, g := range groups {
+		if g == 0 || !t.is(g-1, k, hasNull) {
+			slow[m] = uint32(k)
+			m++
+			continue
+		}
+		groups[k] = g - 1
+	}
+	return t.lookupSlow(slow[:m], groups, hasNull, find)
 }
 
-func (t *packedTable) probe(at, to int, groups []uint32, hasNull, find bool) {
-	for k := at; k < to; k++ {
+// is reports whether group g has the key of row k of the batch.
+func (t *packedTable) is(g uint32, k int, hasNull bool) bool {
+	if t.a[g] != t.ka[k] || t.two && t.b[g] != t.kb[k] {
+		return false
+	}
+	var x, y uint32
+	if t.nulls != nil {
+		x = t.nulls[g]
+	}
+	if hasNull {
+		y = t.kn[k]
+	}
+	return x == y
+}
+
+// lookupSlow finds or makes the groups of rows ks, one by one.
+func (t *packedTable) lookupSlow(ks []uint32, groups []uint32, hasNull, find bool) error {
+	for _, k := range ks {
 		a := t.ka[k]
 		var b uint64
 		var nl uint32
@@ -401,13 +441,20 @@ func (t *packedTable) probe(at, to int, groups []uint32, hasNull, find bool) {
 		if hasNull {
 			nl = t.kn[k]
 		}
-		p := packedHash(a, b, nl) & t.mask
+		p := packedHash(a, b, nl)
 		for {
-			s := &t.slots[p]
-			if s.group == 0 {
+			g := t.slots[p&t.mask]
+			if g == 0 {
 				if find {
 					groups[k] = noGroup
 					break
+				}
+				if (len(t.a)+1)*2 > len(t.slots) {
+					if err := t.reserve(len(t.a) + 1); err != nil {
+						return err
+					}
+					p = packedHash(a, b, nl)
+					continue
 				}
 				t.a = append(t.a, a)
 				if t.two {
@@ -419,17 +466,18 @@ func (t *packedTable) probe(at, to int, groups []uint32, hasNull, find bool) {
 				if t.nulls != nil {
 					t.nulls = append(t.nulls, nl)
 				}
-				*s = packedSlot{a, b, uint32(len(t.a)), nl}
-				groups[k] = s.group - 1
+				t.slots[p&t.mask] = uint32(len(t.a))
+				groups[k] = uint32(len(t.a) - 1)
 				break
 			}
-			if s.a == a && s.b == b && s.nulls == nl {
-				groups[k] = s.group - 1
+			if t.is(g-1, int(k), hasNull) {
+				groups[k] = g - 1
 				break
 			}
-			p = (p + 1) & t.mask
+			p++
 		}
 	}
+	return nil
 }
 
 // pack lays the key columns of the batch into words.

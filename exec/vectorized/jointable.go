@@ -310,7 +310,7 @@ func (t *joinTable) probe() *joinProbe {
 		p.groups = &c
 	case *packedTable:
 		c := *g
-		c.ka, c.kb, c.kn = nil, nil, nil
+		c.ka, c.kb, c.kn, c.slow = nil, nil, nil, nil
 		p.groups = &c
 	default:
 		p.groups = g

@@ -235,6 +235,20 @@ func (c *byteKeys) append(a arrow.Array, rows []uint16) {
 
 func (c *byteKeys) equal(a arrow.Array, rows []uint16, groups []uint32, eq []uint8) {
 	r := readStrings(a)
+	if r.valid == nil && c.nulls.valid == nil && r.idx == nil {
+		from, data, offs := r.v.Offs, r.v.Data, c.offs
+		eq = eq[:len(rows)]
+		groups = groups[:len(rows)]
+		for k, i := range rows {
+			g := groups[k]
+			o, p := from[i], offs[g]
+			n := int64(from[int(i)+1] - o)
+			if n != offs[g+1]-p || string(data[o:int64(o)+n]) != string(c.data[p:p+n]) {
+				eq[k] = 0
+			}
+		}
+		return
+	}
 	if r.valid == nil && c.nulls.valid == nil {
 		for k, i := range rows {
 			g := groups[k]
