@@ -22,16 +22,12 @@ type joinTable struct {
 	next   []int32 // nil: no key occurs twice
 	direct []int32 // row plus one, by key - min; 0 = none
 	min    int64
-	slots  []joinSlot
+	slots  []int32 // row plus one, by hash; 0 = free
+	keys   []int64 // of the build rows, for slots
 	shift  uint
 	groups groupTable
 	heads  []int32 // by group
 	rows   int
-}
-
-type joinSlot struct {
-	key int64
-	row int32 // plus one; 0 = free
 }
 
 func intKey(t types.Type) bool {
@@ -155,11 +151,10 @@ func notNull(cols []arrow.Array, n int, sel []uint16, nullEq []bool, buf []uint1
 func (t *joinTable) buildInts(ctx context.Context, rt *runtimeEnv, acc *mem.Account, a arrow.Array) error {
 	n := a.Len()
 	var buf []int64
-	if fixed := a.DataType().ID(); fixed == arrow.INT16 || fixed == arrow.INT32 || fixed == arrow.DATE32 {
+	if id := a.DataType().ID(); id == arrow.INT16 || id == arrow.INT32 || id == arrow.DATE32 {
 		if err := acc.Grow(int64(n) * 8); err != nil {
 			return err
 		}
-		defer acc.Shrink(int64(n) * 8)
 	}
 	v := intsOf(a, buf)
 	valid, off := vec.Validity(a)
@@ -214,10 +209,10 @@ func (t *joinTable) buildInts(ctx context.Context, rt *runtimeEnv, acc *mem.Acco
 	for size < uint64(n)*2 {
 		size, lg = size*2, lg+1
 	}
-	if err := acc.Grow(int64(size) * 16); err != nil {
+	if err := acc.Grow(int64(size) * 4); err != nil {
 		return err
 	}
-	t.slots, t.shift = make([]joinSlot, size), 64-lg
+	t.slots, t.keys, t.shift = make([]int32, size), v, 64-lg
 	err := t.fillSlots(ctx, rt, workers, v, valid, off, dup)
 	return t.dropNext(dup, err)
 }
@@ -250,12 +245,12 @@ func (t *joinTable) fillSlots(ctx context.Context, rt *runtimeEnv, workers int, 
 			}
 			for {
 				s := &t.slots[p]
-				if s.row == 0 {
-					s.key, s.row, t.next[i] = v[i], int32(i+1), -1
+				if *s == 0 {
+					*s, t.next[i] = int32(i+1), -1
 					break
 				}
-				if s.key == v[i] {
-					t.next[i], s.row = s.row-1, int32(i+1)
+				if v[*s-1] == v[i] {
+					t.next[i], *s = *s-1, int32(i+1)
 					dup[w] = true
 					break
 				}
@@ -275,12 +270,12 @@ func (t *joinTable) fillSlots(ctx context.Context, rt *runtimeEnv, workers int, 
 			p := (uint64(w+1) * size / uint64(workers)) & (size - 1)
 			for {
 				s := &t.slots[p]
-				if s.row == 0 {
-					s.key, s.row, t.next[i] = v[i], i+1, -1
+				if *s == 0 {
+					*s, t.next[i] = i+1, -1
 					break
 				}
-				if s.key == v[i] {
-					t.next[i], s.row = s.row-1, i+1
+				if v[*s-1] == v[i] {
+					t.next[i], *s = *s-1, i+1
 					dup[w] = true
 					break
 				}
@@ -299,6 +294,7 @@ type joinProbe struct {
 	groups groupTable
 	num    []uint32
 	wide   []int64
+	slow   []uint16
 }
 
 func (t *joinTable) probe() *joinProbe {
@@ -382,31 +378,44 @@ func probeDirect[T int16 | int32 | int64](t *joinTable, v []T, sel []uint16, hea
 	}
 }
 
+// probeSlots reads the slots of all rows, then the keys that they name: the
+// loads of a pass do not depend on each other, so their cache misses overlap.
+// Rows whose first slot has another key are few and go on one by one.
 func (p *joinProbe) probeSlots(v []int64, sel []uint16, head []int32) {
-	slots, shift := p.slots, p.shift
+	slots, keys, shift := p.slots, p.keys, p.shift
 	mask := uint64(len(slots) - 1)
-	n := len(head)
-	if sel != nil {
-		n = len(sel)
-	}
-	for k := range n {
-		i := k
-		if sel != nil {
-			i = int(sel[k])
+	slow := p.slow[:0]
+	if sel == nil {
+		v = v[:len(head)]
+		for i, x := range v {
+			head[i] = slots[hashInt(x)>>shift&mask] - 1
 		}
-		x := v[i]
-		at := hashInt(x) >> shift
-		for {
-			s := &slots[at&mask]
-			if s.row == 0 {
-				head[i] = -1
-				break
+		for i, x := range v {
+			if h := head[i]; h >= 0 && keys[h] != x {
+				slow = append(slow, uint16(i))
 			}
-			if s.key == x {
-				head[i] = s.row - 1
+		}
+	} else {
+		for _, i := range sel {
+			head[i] = slots[hashInt(v[i])>>shift&mask] - 1
+		}
+		for _, i := range sel {
+			if h := head[i]; h >= 0 && keys[h] != v[i] {
+				slow = append(slow, i)
+			}
+		}
+	}
+	for _, i := range slow {
+		x := v[i]
+		at := hashInt(x)>>shift + 1
+		for {
+			h := slots[at&mask] - 1
+			if h < 0 || keys[h] == x {
+				head[i] = h
 				break
 			}
 			at++
 		}
 	}
+	p.slow = slow
 }
