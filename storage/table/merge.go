@@ -129,7 +129,7 @@ func (r *mergeReader) open(ctx context.Context) error {
 // a value that a filter refuses may still hide an older one that it would take.
 func (r *mergeReader) input(ctx context.Context, f *File) (mergetree.Input, error) {
 	p := r.plan
-	of, err := p.open(ctx, nil, r.dir, f)
+	of, err := p.open(ctx, r.dir, f)
 	if err != nil {
 		return mergetree.Input{}, err
 	}
@@ -237,7 +237,7 @@ func (p *planner) sample(ctx context.Context, l live, f *File, row int64) ([]byt
 		return b, nil
 	}
 	dir := p.bucketDir(l.part, l.Bucket)
-	of, err := p.read.open(ctx, l.part, dir, f)
+	of, err := p.read.open(ctx, dir, f)
 	if err != nil {
 		return nil, err
 	}

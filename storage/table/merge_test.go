@@ -12,6 +12,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
 
@@ -369,5 +370,84 @@ func BenchmarkMergeOnRead(b *testing.B) {
 	tb := bt.commit(EnvOptions{})
 	for _, cols := range [][]int{{2, 3}, {2, 3, 4, 5}, nil} {
 		b.Run(fmt.Sprintf("columns=%d", len(cols)), func(b *testing.B) { benchRead(b, tb, Scan{Columns: cols, Limit: -1}, total) })
+	}
+}
+
+// TestParallelReaders reads all splits at once, several times over, through a
+// cache of open files that is too small: the rows are those of one reader.
+func TestParallelReaders(t *testing.T) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(3, 3))
+	s := tableSchema(t, map[string]string{"bucket": "1"}, []string{"k"}, "k INT", "v STRING")
+	b := newBuilt(t, s)
+	for run := range 4 {
+		rows := map[int64]row{}
+		for i := range 3000 {
+			k := r.Int64N(5000)
+			rows[k] = row{int64(run*10000 + i), 0, []types.Datum{k, fmt.Sprint(run)}}
+		}
+		var list []row
+		for _, x := range rows {
+			list = append(list, x)
+		}
+		b.addFile(int32(3-run), 0, list, 100)
+	}
+	tb := b.commit(EnvOptions{OpenFiles: 2, MergeRows: 500, WindowRows: 64})
+	want, _, err := readAll(ctx, tb, Scan{Limit: -1}, ReadOptions{})
+	if err != nil || len(want) == 0 {
+		t.Fatal(err)
+	}
+	plan, err := tb.Plan(ctx, Scan{Limit: -1})
+	if err != nil || len(plan.Splits) < 4 {
+		t.Fatalf("%d splits, %v", len(plan.Splits), err)
+	}
+	for range 5 {
+		got := make(chan []string, len(plan.Splits))
+		errs := make(chan error, len(plan.Splits))
+		for _, sp := range plan.Splits {
+			go func() {
+				rows, err := readSplit(ctx, tb, sp)
+				got <- rows
+				errs <- err
+			}()
+		}
+		var all []string
+		for range plan.Splits {
+			all = append(all, <-got...)
+			if err := <-errs; err != nil {
+				t.Fatal(err)
+			}
+		}
+		sort.Strings(all)
+		if !slices.Equal(all, want) {
+			t.Fatalf("%d rows, want %d%s", len(all), len(want), diff(all, want))
+		}
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if _, err := readSplit(cancelled, tb, plan.Splits[0]); err == nil {
+		t.Error("a cancelled reader went on")
+	}
+}
+
+func readSplit(ctx context.Context, tb Table, sp Split) ([]string, error) {
+	rd, err := tb.Read(ctx, Scan{Limit: -1}, sp, ReadOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer rd.Close() //nolint:errcheck // a reader
+	var out []string
+	for {
+		b, err := rd.Next(ctx)
+		if b == nil || err != nil {
+			return out, err
+		}
+		for i := range b.N {
+			var ps []string
+			for c := range b.Cols {
+				ps = append(ps, text(b.Schema[c].Type, vec.DatumAt(b.Cols[c], b.Schema[c].Type, i)))
+			}
+			out = append(out, strings.Join(ps, " | "))
+		}
 	}
 }

@@ -211,7 +211,7 @@ func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) F
 		lo, err1 := p.fileKey(l.File.MinKey)
 		hi, err2 := p.fileKey(l.File.MaxKey)
 		if err := errors.Join(err1, err2); err != nil {
-			return &fileio.CorruptionError{Path: p.t.dir + "/manifest", Offset: -1, Reason: "key range of " + l.File.Name, Err: err}
+			return &fileio.CorruptionError{Path: p.bucketDir(l.part, l.Bucket) + "/" + l.File.Name, Offset: -1, Reason: "key range in its manifest entry", Err: err}
 		}
 		spans = append(spans, mergetree.Span{Min: lo, Max: hi, Item: len(kept)})
 		kept = append(kept, l)

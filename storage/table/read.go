@@ -309,7 +309,7 @@ func (r *rawReader) nextRange(ctx context.Context) (bool, error) {
 }
 
 func (r *rawReader) openFile(ctx context.Context, f *File) error {
-	o, err := r.plan.open(ctx, nil, r.dir, f)
+	o, err := r.plan.open(ctx, r.dir, f)
 	if err != nil {
 		return err
 	}

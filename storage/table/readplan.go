@@ -103,12 +103,13 @@ type openFile struct {
 	meta   File
 	evo    *schema.Evolution
 	offset int    // of the table's columns among the physical ones
+	path   string // relative to the warehouse, or an external path
 	name   string // relative to the table
 	dv     *dv.Vector
 }
 
 // open opens a data file with its schema and deletion vector.
-func (r *readPlan) open(ctx context.Context, _ *partition, dir string, f *File) (*openFile, error) {
+func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, error) {
 	m := f.Meta
 	path := dir + "/" + m.Name
 	if m.ExternalPath != "" {
@@ -121,7 +122,7 @@ func (r *readPlan) open(ctx context.Context, _ *partition, dir string, f *File) 
 			return nil, err
 		}
 	}
-	o := &openFile{plan: r, meta: *f, evo: r.t.evolutions.Get(fs, r.st.schema), name: strings.TrimPrefix(path, r.t.dir+"/")}
+	o := &openFile{plan: r, meta: *f, path: path, evo: r.t.evolutions.Get(fs, r.st.schema), name: strings.TrimPrefix(path, r.t.dir+"/")}
 	phys := fs.Fields
 	if r.keyed {
 		phys = append(types.Schema{sequenceField, kindField}, phys...)
@@ -269,7 +270,7 @@ func (fc *fileColumns) Read(ctx context.Context, n int, keep []uint16) ([]arrow.
 		default:
 			var err error
 			if out[i], err = fc.o.evo.Convert(c, phys[fc.from[i]]); err != nil {
-				return nil, &fileio.CorruptionError{Path: fc.o.name, Offset: -1, Reason: "value does not cast", Err: err}
+				return nil, &fileio.CorruptionError{Path: fc.o.path, Offset: -1, Reason: "a value cannot be read as the column's present type", Err: err}
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func (p *planner) add(s Split) {
 // cut makes row ranges of one big file, at page starts where the format knows
 // them: a writer that makes one row group per file would else keep one core busy.
 func (p *planner) cut(ctx context.Context, l live, f *File) error {
-	rd, err := p.read.open(ctx, l.part, p.bucketDir(l.part, l.Bucket), f)
+	rd, err := p.read.open(ctx, p.bucketDir(l.part, l.Bucket), f)
 	if err != nil {
 		return p.explain(ctx, err)
 	}
