@@ -31,6 +31,8 @@ func functions() [][]*Overload {
 		stringFunctions(),
 		regexFunctions(),
 		mathFunctions(),
+		dateFunctions(),
+		formatFunctions(),
 		arrayFunctions(),
 		jsonFunctions(),
 		setFunctions(), // srf.go: generate_series, unnest, json_each, ...
