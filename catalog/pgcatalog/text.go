@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -83,6 +84,39 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 			}
 		}
 		return str("unknown (OID=" + strconv.FormatInt(arg(0), 10) + ")")
+	case "to_regproc", "regprocout":
+		// The input and output functions of types, which cannot be called here.
+		for _, line := range lines(ioprocsText) {
+			w := fields(line)
+			if len(args) > 0 && fn == "to_regproc" && args[0] == types.Datum(w[1]) {
+				return str(w[0])
+			}
+			if fn == "regprocout" && num(w[0]) == arg(0) {
+				return str(w[1])
+			}
+		}
+		return nil, nil
+	case "pg_get_function_result", "pg_get_function_arguments", "pg_get_function_identity_arguments":
+		src, ok := src.(interface{ Functions() []Function })
+		if !ok {
+			return nil, nil
+		}
+		for _, f := range src.Functions() {
+			if int64(f.OID) != arg(0) {
+				continue
+			}
+			if fn == "pg_get_function_result" {
+				if f.Set {
+					return str("SETOF " + f.Ret.PlainName())
+				}
+				return str(f.Ret.PlainName())
+			}
+			var out []string
+			for _, t := range f.Args {
+				out = append(out, t.PlainName())
+			}
+			return str(strings.Join(out, ", "))
+		}
 	case "pg_get_expr":
 		if len(args) > 0 {
 			if s, ok := args[0].(string); ok {

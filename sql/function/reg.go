@@ -57,6 +57,11 @@ func RegName(ctx context.Context, env Env, k types.Kind, oid uint32) string {
 		if n, ok := procName(oid); ok {
 			return n
 		}
+		if cat != nil {
+			if s, err := cat.Text(ctx, "regprocout", []types.Datum{int64(oid)}); err == nil && s != nil {
+				return *s
+			}
+		}
 	case types.RegRole:
 		if cat != nil {
 			if s, err := cat.Text(ctx, "pg_get_userbyid", []types.Datum{int64(oid)}); err == nil && s != nil && !strings.HasPrefix(*s, "unknown (OID=") {
@@ -130,6 +135,13 @@ func parseReg(c *Call, k types.Kind, s string) (int64, error) {
 		for oid, n := range typeProcs {
 			if n == name {
 				return int64(oid), nil
+			}
+		}
+		if cat != nil {
+			if t, err := cat.Text(ctx, "to_regproc", []types.Datum{name}); err == nil && t != nil {
+				if n, err := strconv.ParseUint(*t, 10, 32); err == nil {
+					return int64(n), nil
+				}
 			}
 		}
 		return 0, pgerr.New(pgerr.UndefinedFunction, "function \"%s\" does not exist", s)
