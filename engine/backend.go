@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/exec/vectorized"
@@ -13,6 +14,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/parser"
+	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -27,6 +29,7 @@ func sortStrings(s []string) { sort.Strings(s) }
 func (s *Session) planQuery(ctx context.Context, impl *prepared, params []types.Type) (*planned, error) {
 	d := s.set.use()
 	r := s.newResolver()
+	began := time.Now()
 	p, err := planner.Plan(ctx, impl.stmt, impl.text, planner.Options{
 		Resolver: r, Env: s.env(), ParamTypes: params, FixedParams: impl.fixed,
 		FreshReads: d.freshReads, Disabled: d.disabled, MaxDepth: d.maxDepth,
@@ -37,7 +40,7 @@ func (s *Session) planQuery(ctx context.Context, impl *prepared, params []types.
 	if len(p.Locks) > 0 {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "SELECT FOR UPDATE is not supported yet")
 	}
-	pl := &planned{p: p, frag: p.Fragment, params: p.ParamTypes, deps: r.deps, meaning: s.meaning(), once: r.fleeting}
+	pl := &planned{p: p, frag: p.Fragment, params: p.ParamTypes, deps: r.deps, meaning: s.meaning(), once: r.fleeting, took: time.Since(began)}
 	if r.private {
 		pl.owner = s
 	}
@@ -65,8 +68,63 @@ func (s *Session) startQuery(life context.Context, pl *planned, args []types.Dat
 
 // explain prints a plan, and with ANALYZE runs it first.
 func (s *Session) explain(ctx, life context.Context, pl *planned, args []types.Datum, o explainOptions) ([]string, error) {
-	return nil, pgerr.New(pgerr.FeatureNotSupported, "EXPLAIN is not supported yet")
+	eo := planner.ExplainOptions{
+		Analyze: o.analyze, Verbose: o.verbose, Buffers: o.buffers, NoCosts: !o.costs, NoTiming: !o.timing, Summary: o.summary,
+		JSON: o.format == "json", Ctx: ctx, Env: s.env(),
+	}
+	st := &runStats{planning: pl.took}
+	if o.analyze {
+		q, stop, err := s.startQuery(life, pl, args)
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		defer q.Close() //nolint:errcheck // a reader: what it read is what counts
+		s.tx.queried = true
+		began := time.Now()
+		for {
+			b, err := q.Next(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if b == nil {
+				break
+			}
+		}
+		st.execution = time.Since(began)
+		if err := q.Close(); err != nil {
+			return nil, err
+		}
+		st.stats = q.Stats()
+	}
+	return planner.Explain(pl.p, eo, st), nil
 }
+
+// runStats shows the executor's counters to EXPLAIN.
+type runStats struct {
+	stats               *vectorized.Stats // nil: not run
+	planning, execution time.Duration
+}
+
+func (r *runStats) Node(id int) (plan.Counters, bool) {
+	if r.stats == nil {
+		return plan.Counters{}, false
+	}
+	n := r.stats.Node(id)
+	d := n.Detail()
+	return plan.Counters{
+		Rows: n.Rows, Loops: n.Loops, Batches: n.Batches, Total: n.Busy(), Memory: n.MemPeak, RowsRemoved: d["removed"], Groups: d["groups"], Spilled: d["spilled"],
+	}, true
+}
+
+func (r *runStats) Scan(id int) *table.PlanReport {
+	if r.stats == nil {
+		return nil
+	}
+	return r.stats.Node(id).Report
+}
+
+func (r *runStats) Times() (planning, execution time.Duration) { return r.planning, r.execution }
 
 // oneRow plans and runs a query of one row whose columns are assigned to
 // targets.

@@ -196,6 +196,20 @@ func (e *Engine) toPG(ctx context.Context, err error, sql string) *pgerr.Error {
 	return e.internal(err, sql)
 }
 
+// known reports whether err has a SQLSTATE, its own or one of the table's.
+func known(err error) bool {
+	var pe *pgerr.Error
+	if errors.As(err, &pe) {
+		return true
+	}
+	for _, r := range errorTable {
+		if r.match(err) != nil {
+			return true
+		}
+	}
+	return false
+}
+
 func isPanic(err error) bool {
 	var p *panicError
 	return errors.As(err, &p)

@@ -43,6 +43,7 @@ type planned struct {
 	owner *Session
 	// once: never use it again (system tables show the moment they were bound).
 	once bool
+	took time.Duration // planning
 }
 
 // dep is one name that a plan resolved, and what it found.

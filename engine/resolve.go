@@ -176,8 +176,14 @@ func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.
 		r.note(rel)
 		return rel, nil
 	}
+	if err := checkDynamic(o.Dynamic); err != nil {
+		return nil, err
+	}
 	rel, err := r.s.eng.cat.Resolve(ctx, schema, name, o)
 	if err != nil {
+		if len(o.Dynamic) > 0 && !known(err) { // a value that is no number, or two states at once
+			err = pgerr.Wrap(err, pgerr.InvalidParameterValue, "%s", err.Error())
+		}
 		return nil, err
 	}
 	r.pins[k] = rel
@@ -214,4 +220,24 @@ func joinOptions(m map[string]string) string {
 		b.WriteString(k + "=" + m[k] + "\x00")
 	}
 	return b.String()
+}
+
+// checkDynamic refuses options of a hint that would change the result and are
+// not honoured. What names a state is; what only tunes a reader may be ignored.
+func checkDynamic(m map[string]string) error {
+	for k := range m {
+		switch key := strings.ToLower(k); key {
+		case "scan.snapshot-id", "scan.tag-name", "scan.version", "scan.timestamp-millis", "scan.timestamp",
+			"scan.parallelism", "scan.manifest.parallelism", "scan.plan-sort-partition", "scan.infer-parallelism", "read.batch-size":
+		default:
+			tuning := false
+			for _, p := range []string{"source.split.", "lookup.", "sink.", "write-", "orc.", "parquet.", "page-size", "manifest."} {
+				tuning = tuning || strings.HasPrefix(key, p)
+			}
+			if !tuning {
+				return pgerr.New(pgerr.FeatureNotSupported, "reading with table option %q is not supported yet", k)
+			}
+		}
+	}
+	return nil
 }
