@@ -338,6 +338,8 @@ func (e *stmtEnv) Action(_ context.Context, fn string, args []types.Datum) (type
 		return ok, nil
 	case "pg_reload_conf", "pg_rotate_logfile":
 		return true, nil
+	case "pg_postmaster_start_time":
+		return e.s.eng.started.UnixMicro(), nil
 	case "pg_notify", "pg_advisory_unlock_all":
 		return nil, nil
 	}
