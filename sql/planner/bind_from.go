@@ -792,7 +792,7 @@ func (p *planner) tableCall(s *scope, f *ast.FuncItem, defs []*ast.ColDef) (plan
 				return call, false, err
 			}
 			if c.order != nil {
-				args = reorder(args, c.order, len(o.Args)-c.ndefault)
+				args = reorder(args, c.order, len(o.Args)-c.ndefault, o.Args)
 			}
 			if o.Volatility == function.Volatile {
 				p.volatile = true

@@ -224,9 +224,18 @@ func (p *planner) scalarCall(c *candidate, args []plan.Expr, locs []ast.Pos, var
 		return nil, err
 	}
 	if c.order != nil {
-		args = reorder(args, c.order, len(o.Args)-c.ndefault)
+		args = reorder(args, c.order, len(o.Args)-c.ndefault, o.Args)
 	}
-	_ = variadic
+	if variadic && len(o.Args) > 0 && o.Args[len(o.Args)-1].Kind == types.Any {
+		x, ok, err := p.spreadVariadic(o, args, locs, pos)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			return x, nil
+		}
+		args = x.(*plan.MakeRow).Elems
+	}
 	if o.Volatility == function.Volatile {
 		p.volatile = true
 	}
@@ -234,9 +243,33 @@ func (p *planner) scalarCall(c *candidate, args []plan.Expr, locs []ast.Pos, var
 	return &plan.Call{F: o, Args: args, T: t, Pos: int32(pos)}, nil
 }
 
+// spreadVariadic handles VARIADIC array for functions of any arguments, whose
+// kernels take them one by one: ok says that the result is a row of arguments,
+// else it is an expression that means the call.
+func (p *planner) spreadVariadic(o *function.Overload, args []plan.Expr, locs []ast.Pos, pos ast.Pos) (plan.Expr, bool, error) {
+	last := args[len(args)-1]
+	if arrayElem(last.Type()) == nil {
+		return nil, false, p.errAt(pgerr.DatatypeMismatch, locs[len(locs)-1], "VARIADIC argument must be an array")
+	}
+	lit := stripCast(last)
+	if m, ok := lit.(*plan.MakeArray); ok {
+		return &plan.MakeRow{Elems: append(append([]plan.Expr{}, args[:len(args)-1]...), m.Elems...)}, true, nil
+	}
+	sep := plan.Expr(p.constAt("", types.Of(types.Text), pos))
+	switch {
+	case o.Name == "concat" && len(args) == 1:
+	case o.Name == "concat_ws" && len(args) == 2:
+		sep = args[0]
+	default:
+		return nil, false, p.errAt(pgerr.FeatureNotSupported, pos, "VARIADIC with an array that is no constructor is not supported for function %s", o.Name)
+	}
+	e, err := p.callNamed("array_to_string", []plan.Expr{last, sep}, []ast.Pos{pos, pos}, pos)
+	return e, false, err
+}
+
 // reorder puts named arguments into the places of their parameters. Parameters
-// between that were left to their default become NULL constants.
-func reorder(args []plan.Expr, order []int, n int) []plan.Expr {
+// between that were left to their default get it.
+func reorder(args []plan.Expr, order []int, n int, params []types.Type) []plan.Expr {
 	last := 0
 	for _, j := range order {
 		last = max(last, j+1)
@@ -247,6 +280,23 @@ func reorder(args []plan.Expr, order []int, n int) []plan.Expr {
 	}
 	for len(out) > 0 && out[len(out)-1] == nil {
 		out = out[:len(out)-1]
+	}
+	for i, e := range out {
+		if e != nil {
+			continue
+		}
+		// The defaults of the functions here are zero, false and NULL.
+		k := &plan.Const{T: params[i]}
+		switch {
+		case params[i].IsInteger():
+			k.Value = int64(0)
+		case params[i].Kind == types.Float4 || params[i].Kind == types.Float8:
+			k.Value = float64(0)
+		case params[i].Kind == types.Bool:
+			k.Value = false
+		}
+		k.T.NotNull = k.Value != nil
+		out[i] = k
 	}
 	return out
 }
@@ -309,7 +359,7 @@ func (p *planner) setCall(s *scope, e *ast.FuncCall, c *candidate, args []plan.E
 		return nil, err
 	}
 	if c.order != nil {
-		args = reorder(args, c.order, len(c.ov.Args)-c.ndefault)
+		args = reorder(args, c.order, len(c.ov.Args)-c.ndefault, c.ov.Args)
 	}
 	out, rt := setResult(c.ov, argTypes(args), t.WithNotNull(false))
 	if c.ov.Volatility == function.Volatile {
@@ -374,6 +424,11 @@ func (p *planner) aggregate(s *scope, e *ast.FuncCall, c *candidate, args []plan
 		if d.Hypothetical && len(a.Direct) != len(a.Args) {
 			return nil, p.errAt(pgerr.UndefinedFunction, e.Pos, "function %s(%s) does not exist", name, typeList(argTypes(args), nil)).
 				WithHint("To use the hypothetical-set aggregate %s, the number of hypothetical direct arguments (here %d) must match the number of ordering columns (here %d).", name, len(a.Direct), len(a.Args))
+		}
+		for i, x := range a.Direct {
+			if len(usedCols(x)) > 0 {
+				return nil, p.errAt(pgerr.FeatureNotSupported, locs[i], "direct arguments of %s that depend on rows are not supported", name)
+			}
 		}
 		for i, o := range e.WithinGroup {
 			k, err := p.sortKeyFor(o, a.Args[i], p.loc(o.Expr))

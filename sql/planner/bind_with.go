@@ -239,11 +239,14 @@ func (p *planner) bindCTERef(s *scope, d *cteDef, r *ast.TableName) (plan.LNode,
 	}
 	first := d.cte.Refs == 0 && d.useCount == 0
 	d.useCount++
-	if !first && (d.cte.Never || len(freeCols(d.cte.Plan)) > 0) && !planVolatile(d.cte.Plan) {
+	if !first && (d.cte.Never || len(freeCols(d.cte.Plan)) > 0 || perRow(d.cte.Plan)) && !planVolatile(d.cte.Plan) {
 		// Bound anew: each use is a subquery of its own.
 		q := d.def.Stmt.(*ast.Query)
 		var b *bound
 		var err error
+		was := p.rebinding
+		p.rebinding = true
+		defer func() { p.rebinding = was }()
 		if refersTo(q, d.name) {
 			old := d.cte
 			d.cte = nil
@@ -282,6 +285,33 @@ func (p *planner) bindCTERef(s *scope, d *cteDef, r *ast.TableName) (plan.LNode,
 	return node, p.addItem(s, it), nil
 }
 
+// perRow reports whether a plan reads the working table of a recursion around
+// it: then it has to be computed in every round.
+func perRow(n plan.LNode) bool {
+	own := map[int]bool{}
+	reads := map[int]bool{}
+	var look func(n plan.LNode)
+	look = func(n plan.LNode) {
+		eachNode(n, func(n plan.LNode) {
+			switch n := n.(type) {
+			case *plan.LRecursive:
+				own[n.ID] = true
+			case *plan.LWorkScan:
+				reads[n.ID] = true
+			case *plan.LCTEScan:
+				look(n.CTE.Plan)
+			}
+		})
+	}
+	look(n)
+	for id := range reads {
+		if !own[id] {
+			return true
+		}
+	}
+	return false
+}
+
 // exactPlan puts a projection on top when the node's columns are not exactly
 // the result's.
 func (p *planner) exactPlan(n plan.LNode, b *bound) plan.LNode {
@@ -315,7 +345,9 @@ func (p *planner) bindWorkRef(s *scope, d *cteDef, r *ast.TableName, it *item) (
 		}
 		depth++
 	}
-	rec.refs++
+	if !p.rebinding {
+		rec.refs++
+	}
 	if rec.refs > 1 {
 		return nil, nil, p.errAt(pgerr.InvalidRecursion, r.Pos, "recursive reference to query %q must not appear more than once", d.name)
 	}

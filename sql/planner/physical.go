@@ -209,6 +209,12 @@ func (b *builder) exact(n plan.LNode, want []plan.ColID) (phys, error) {
 	if err != nil {
 		return r, err
 	}
+	have := setOf(r.cols)
+	for _, c := range want {
+		if !have[c] {
+			return r, pgerr.New(pgerr.InternalError, "column #%d of the result is not made by the plan", c)
+		}
+	}
 	return b.project(n, r, want), nil
 }
 
@@ -287,6 +293,9 @@ func (b *builder) build(n plan.LNode, need colSet) (phys, error) {
 		}
 		return phys{&plan.TableFunc{Base: b.base(n, schemaOf(n.Out)), Alias: n.Alias, Calls: calls, Ordinality: n.Ordinality}, idsOf(n.Out)}, nil
 	case *plan.LFilter:
+		if len(n.Conds) == 0 {
+			return b.build(n.In, need)
+		}
 		in, err := b.build(n.In, wants(n, need))
 		if err != nil {
 			return phys{}, err

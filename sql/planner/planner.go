@@ -107,7 +107,8 @@ type planner struct {
 	nextRec   int
 	relations []catalog.Relation
 	locks     []catalog.Relation
-	views     int // nesting of views being expanded
+	rebinding bool // a WITH item is bound again for another use
+	views     int  // nesting of views being expanded
 
 	inlined   bool // CTEs were counted and inlined
 	initPlans []*initPlanDef

@@ -517,7 +517,7 @@ func (p *planner) finishArgs(c *candidate, args []plan.Expr, locs []ast.Pos,
 	for i, a := range args {
 		want := c.args[i]
 		if want.Kind == types.Any {
-			if isUnknown(a) {
+			if isUnknown(a) && !(c.ov != nil && c.ov.Name == "pg_typeof") {
 				want = types.Of(types.Text)
 			} else {
 				out[i] = a

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 )
 
@@ -83,8 +85,11 @@ func (p *planner) mergeProjects(root plan.LNode) (plan.LNode, error) {
 		if !ok || exact {
 			return n
 		}
+		local := colsOf(pr.In)
 		for _, e := range pr.Exprs {
-			if _, ok := e.(*plan.Col); !ok {
+			// A column of an outer row is a value here: it can be absent where the
+			// row it belongs to is not.
+			if c, ok := e.(*plan.Col); !ok || !local[c.ID] {
 				return n
 			}
 		}
@@ -99,6 +104,7 @@ func (p *planner) mergeProjects(root plan.LNode) (plan.LNode, error) {
 		}
 		return pr.In
 	}
+	before := slices.Clone(root.Cols())
 	root = walk(root, true)
 	if len(renames) > 0 {
 		resolve := func(id plan.ColID) plan.ColID {
@@ -148,6 +154,12 @@ func (p *planner) mergeProjects(root plan.LNode) (plan.LNode, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Whoever asked for this plan knows its columns by their old IDs.
+		if top, ok := root.(*plan.LProject); ok {
+			top.Out = before
+		} else {
+			root = sameCols(root, before)
+		}
 	}
 	// A projection over a projection.
 	return p.rewriteUp(root, func(n plan.LNode) (plan.LNode, error) {
@@ -181,6 +193,23 @@ func (p *planner) mergeProjects(root plan.LNode) (plan.LNode, error) {
 		top.In = low.In
 		return top, nil
 	})
+}
+
+// sameCols gives the columns of n the IDs they had.
+func sameCols(n plan.LNode, want []plan.LCol) plan.LNode {
+	have := n.Cols()
+	same := len(have) == len(want)
+	for i := 0; same && i < len(have); i++ {
+		same = have[i].ID == want[i].ID
+	}
+	if same || len(have) != len(want) {
+		return n
+	}
+	pr := &plan.LProject{In: n, Out: want}
+	for _, c := range have {
+		pr.Exprs = append(pr.Exprs, c.Ref())
+	}
+	return pr
 }
 
 // passes reports whether a node hands its input's columns on as they are.
