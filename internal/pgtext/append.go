@@ -223,10 +223,8 @@ func AppendFloat4(dst []byte, f float32, st *Style) []byte {
 	if st != nil && st.RoundFloats {
 		return strconv.AppendFloat(dst, d, 'g', max(6+st.ExtraFloatDigits, 1), 32)
 	}
-	if a := math.Abs(d); a < 1e6 && a >= 1e-4 || a == 0 {
-		return strconv.AppendFloat(dst, d, 'f', -1, 32)
-	}
-	return strconv.AppendFloat(dst, d, 'e', -1, 32)
+	// 'g' switches to an exponent where PostgreSQL does for real.
+	return strconv.AppendFloat(dst, d, 'g', -1, 32)
 }
 
 const hexDigits = "0123456789abcdef"

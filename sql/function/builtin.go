@@ -3,6 +3,7 @@ package function
 import (
 	"hash/fnv"
 	"strconv"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
@@ -33,6 +34,7 @@ func functions() [][]*Overload {
 		mathFunctions(),
 		dateFunctions(),
 		formatFunctions(),
+		miscFunctions(),
 		arrayFunctions(),
 		jsonFunctions(),
 		setFunctions(), // srf.go: generate_series, unnest, json_each, ...
@@ -93,6 +95,14 @@ func oidFor(prefix string, o *Overload) uint32 {
 	}
 	if oid, ok := knownOIDs[key]; ok {
 		return oid
+	}
+	if n := len(o.Args); o.Variadic && n > 0 {
+		// PostgreSQL's signature has the array.
+		last := " " + strconv.FormatUint(uint64(o.Args[n-1].OID()), 10)
+		arr := " " + strconv.FormatUint(uint64(o.Args[n-1].Info().ArrayOID), 10)
+		if oid, ok := knownOIDs[strings.TrimSuffix(key, last)+arr]; ok {
+			return oid
+		}
 	}
 	h := fnv.New32a()
 	h.Write([]byte(key))

@@ -29,6 +29,7 @@ type fmtNode struct {
 	key    string // the field in upper case
 	text   string // as written: case decides the output's; or the character
 	fill   bool   // FM: no padding
+	tm     bool   // TM: names of the locale, which are not padded
 	th, TH bool
 	digit  bool
 }
@@ -95,6 +96,7 @@ func parseDateFormat(f string) []fmtNode {
 				continue
 			}
 			if strings.HasPrefix(f[i:], "TM") || strings.HasPrefix(f[i:], "tm") {
+				n.tm = true
 				i += 2
 				continue
 			}
@@ -281,7 +283,7 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 		}
 		padded := func(s string, width int) {
 			dst = append(dst, s...)
-			if !n.fill {
+			if !n.fill && !n.tm {
 				for i := len(s); i < width; i++ {
 					dst = append(dst, ' ')
 				}

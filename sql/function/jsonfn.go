@@ -580,9 +580,16 @@ func jsonOps() []*Overload {
 				Kernel: strictRowFn(func(_ *Call, a []types.Datum) (types.Datum, error) { return f(rawOf(a[0].(string)), a[1]) })})
 		}
 		add("->", tText, t, func(v raw, a types.Datum) (types.Datum, error) { return getJSON(v.Get(a.(string))) }, "Member of a JSON object.")
-		add("->", tInt4, t, func(v raw, a types.Datum) (types.Datum, error) { return getJSON(v.At(int(a.(int64)))) }, "Element of a JSON array.")
+		// A jsonb scalar is an array of one within.
+		at := func(v raw, i int64) (raw, bool) {
+			if kind := v.Kind(); k == types.JSONB && kind != 'a' && kind != 'o' {
+				return v, i == 0 || i == -1
+			}
+			return v.At(int(i))
+		}
+		add("->", tInt4, t, func(v raw, a types.Datum) (types.Datum, error) { return getJSON(at(v, a.(int64))) }, "Element of a JSON array.")
 		add("->>", tText, tText, func(v raw, a types.Datum) (types.Datum, error) { return getText(v.Get(a.(string))) }, "Member of a JSON object as text.")
-		add("->>", tInt4, tText, func(v raw, a types.Datum) (types.Datum, error) { return getText(v.At(int(a.(int64)))) }, "Element of a JSON array as text.")
+		add("->>", tInt4, tText, func(v raw, a types.Datum) (types.Datum, error) { return getText(at(v, a.(int64))) }, "Element of a JSON array as text.")
 		add("#>", tArr, t, func(v raw, a types.Datum) (types.Datum, error) { return getJSON(path(v, asArray(a))) }, "Part of a JSON value at a path.")
 		add("#>>", tArr, tText, func(v raw, a types.Datum) (types.Datum, error) { return getText(path(v, asArray(a))) }, "Part of a JSON value at a path, as text.")
 	}

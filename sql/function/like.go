@@ -32,6 +32,7 @@ type likePattern struct {
 	anchorL, anchorR bool // no % at the start, at the end
 	fold             bool // ILIKE: ASCII case does not count
 	bad              bool // the pattern ends with the escape character
+	text             []byte
 }
 
 // LikeError is the error of a pattern that ends with its escape character.
@@ -60,6 +61,7 @@ func compileLike(p []byte, fold bool) *likePattern {
 	if fold {
 		p = asciiLower(p)
 	}
+	lp.text = append([]byte(nil), p...)
 	var cur likePiece
 	var lit []byte
 	flushLit := func() {
@@ -192,6 +194,59 @@ func (p *likePiece) matchEnd(s []byte) bool {
 	return n == len(s)-i
 }
 
+// check is match with the error of a pattern that ends with the escape
+// character: only when matching gets there with text left, as in PostgreSQL.
+func (lp *likePattern) check(s []byte) (bool, error) {
+	if !lp.bad {
+		return lp.match(s), nil
+	}
+	if lp.fold {
+		s = asciiLower(s)
+	}
+	return slowLike(s, lp.text)
+}
+
+// slowLike matches character by character.
+func slowLike(s, p []byte) (bool, error) {
+	for len(p) > 0 {
+		switch p[0] {
+		case '%':
+			for len(p) > 0 && p[0] == '%' {
+				p = p[1:]
+			}
+			if len(p) == 0 {
+				return true, nil
+			}
+			for len(s) > 0 {
+				ok, err := slowLike(s, p)
+				if ok || err != nil {
+					return ok, err
+				}
+				s = s[charLen(s):]
+			}
+			return false, nil
+		case '_':
+			if len(s) == 0 {
+				return false, nil
+			}
+			s, p = s[charLen(s):], p[1:]
+			continue
+		case '\\':
+			if len(s) == 0 {
+				return false, nil
+			}
+			if p = p[1:]; len(p) == 0 {
+				return false, errLikeEscape()
+			}
+		}
+		if len(s) == 0 || s[0] != p[0] {
+			return false, nil
+		}
+		s, p = s[1:], p[1:]
+	}
+	return len(s) == 0, nil
+}
+
 func (lp *likePattern) match(s []byte) bool {
 	if lp.fold {
 		s = asciiLower(s)
@@ -254,19 +309,23 @@ func likeKernel(fold, negate bool) Kernel {
 		if args[1].Const {
 			lp := cachedLike(c, pats(0), fold)
 			rowsLoop(n, selOf(c, args), valid, func(i int) {
-				out[i] = u8(lp.match(text(i)) != negate)
+				ok, e := lp.check(text(i))
+				if e != nil {
+					err = e
+				}
+				out[i] = u8(ok != negate)
 			})
-			if lp.bad && n > 0 {
-				return nil, errLikeEscape()
+			if err != nil {
+				return nil, err
 			}
 			return boolResult(n, out, valid), nil
 		}
 		rowsLoop(n, selOf(c, args), valid, func(i int) {
-			lp := compileLike(pats(i), fold)
-			if lp.bad {
-				err = errLikeEscape()
+			ok, e := compileLike(pats(i), fold).check(text(i))
+			if e != nil {
+				err = e
 			}
-			out[i] = u8(lp.match(text(i)) != negate)
+			out[i] = u8(ok != negate)
 		})
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"regexp"
 	"regexp/syntax"
 	"strconv"
@@ -17,12 +18,89 @@ import (
 
 // Regular expressions. PostgreSQL's "advanced" syntax is translated to Go's RE2
 // syntax; matching is leftmost-longest as in PostgreSQL, or leftmost-first when
-// the pattern has non-greedy quantifiers. Back references and look-around have
-// no counterpart in a linear-time matcher and are refused with 0A000.
+// the pattern has non-greedy quantifiers. Patterns with back references or
+// look-around, which have no counterpart in a linear-time matcher, go to
+// regexback.go.
 
 type pgRegex struct {
-	re     *regexp.Regexp
+	re     *regexp.Regexp // nil when back is used
+	back   *btRegex
 	groups int
+}
+
+// match reports whether s contains a match.
+func (r *pgRegex) match(s []byte) (bool, error) {
+	if r.back != nil {
+		m, err := r.back.find(string(s), 0)
+		return m != nil, err
+	}
+	return r.re.Match(s), nil
+}
+
+// find returns the first match, nil when there is none.
+func (r *pgRegex) find(s string) ([]int, error) {
+	if r.back != nil {
+		return r.back.find(s, 0)
+	}
+	return r.re.FindStringSubmatchIndex(s), nil
+}
+
+// findFrom finds the first match at or behind byte at. Anchors and word
+// boundaries see what stands before.
+func (r *pgRegex) findFrom(s string, at int) ([]int, error) {
+	if r.back != nil {
+		return r.back.find(s, at)
+	}
+	if at == 0 {
+		return r.re.FindStringSubmatchIndex(s), nil
+	}
+	// Package regexp has no way to start in the middle with context, save its
+	// own iteration; take its matches and skip those before.
+	for _, m := range r.re.FindAllStringSubmatchIndex(s, -1) {
+		if m[0] >= at {
+			return m, nil
+		}
+	}
+	// A match may be hidden by an earlier one that overlaps at: look again in
+	// the rest alone.
+	m := r.re.FindStringSubmatchIndex(s[at:])
+	if m == nil || m[0] == 0 && anchored(r.re) {
+		return nil, nil
+	}
+	for i := range m {
+		if m[i] >= 0 {
+			m[i] += at
+		}
+	}
+	return m, nil
+}
+
+// all returns the matches from byte at on, one behind the other; an empty match
+// moves on by one character.
+func (r *pgRegex) all(s string, at int) ([][]int, error) {
+	if r.back == nil && at == 0 {
+		return r.re.FindAllStringSubmatchIndex(s, -1), nil
+	}
+	var out [][]int
+	for at <= len(s) {
+		m, err := r.findFrom(s, at)
+		if err != nil {
+			return nil, err
+		}
+		if m == nil {
+			break
+		}
+		out = append(out, append([]int(nil), m...))
+		at = m[1]
+		if m[0] == m[1] {
+			if at >= len(s) {
+				break
+			}
+			_, n := utf8.DecodeRuneInString(s[at:])
+			at += n
+		}
+	}
+	return out, nil
 }
 
 func errRegex(text string) error {
@@ -96,18 +174,27 @@ func compileRegex(pat string, f regexFlags) (*pgRegex, error) {
 	if r, ok := regexCache.Load(key); ok {
 		return r.(*pgRegex), nil
 	}
-	goPat, greedy, err := translateRegex(pat, f)
-	if err != nil {
+	var r *pgRegex
+	goPat, greedy, body, bf, err := translateRegex(pat, f)
+	switch {
+	case err == errBacktrack:
+		bt, err := compileBacktrack(body, bf)
+		if err != nil {
+			return nil, err
+		}
+		r = &pgRegex{back: bt, groups: bt.groups}
+	case err != nil:
 		return nil, err
+	default:
+		re, err := regexp.Compile(goPat)
+		if err != nil {
+			return nil, regexError(err)
+		}
+		if greedy {
+			re.Longest()
+		}
+		r = &pgRegex{re: re, groups: re.NumSubexp()}
 	}
-	re, err := regexp.Compile(goPat)
-	if err != nil {
-		return nil, regexError(err)
-	}
-	if greedy {
-		re.Longest()
-	}
-	r := &pgRegex{re: re, groups: re.NumSubexp()}
 	regexCached.Lock()
 	if regexCached.n++; regexCached.n > 500 {
 		regexCache.Clear()
@@ -149,9 +236,13 @@ func regexError(err error) error {
 	return errRegex(err.Error())
 }
 
+// errBacktrack says that a pattern needs the backtracking matcher.
+var errBacktrack = errors.New("needs backtracking")
+
 // translateRegex turns PostgreSQL's syntax into Go's. greedy is false when a
-// non-greedy quantifier occurs.
-func translateRegex(p string, f regexFlags) (out string, greedy bool, err error) {
+// non-greedy quantifier occurs. body and bf are the pattern and flags with the
+// options at its start applied.
+func translateRegex(p string, f regexFlags) (out string, greedy bool, body string, bf regexFlags, err error) {
 	switch {
 	case strings.HasPrefix(p, "***="):
 		f.literal = true
@@ -159,14 +250,14 @@ func translateRegex(p string, f regexFlags) (out string, greedy bool, err error)
 	case strings.HasPrefix(p, "***:"):
 		p = p[4:]
 	case strings.HasPrefix(p, "***"):
-		return "", true, errRegex("quantifier operand invalid")
+		return "", true, p, f, errRegex("quantifier operand invalid")
 	}
 	if !f.literal && strings.HasPrefix(p, "(?") {
 		end := strings.IndexByte(p, ')')
 		if end > 2 && strings.IndexFunc(p[2:end], func(r rune) bool { return r < 'a' || r > 'z' }) < 0 {
 			for i := 2; i < end; i++ {
 				if !f.applyFlag(p[i]) || p[i] == 'g' {
-					return "", true, errRegex("invalid embedded option")
+					return "", true, p, f, errRegex("invalid embedded option")
 				}
 			}
 			p = p[end+1:]
@@ -187,13 +278,13 @@ func translateRegex(p string, f regexFlags) (out string, greedy bool, err error)
 		prefix = "(?" + flags + ")"
 	}
 	if f.literal {
-		return prefix + regexp.QuoteMeta(p), true, nil
+		return prefix + regexp.QuoteMeta(p), true, p, f, nil
 	}
 	t := &regexTranslator{p: p, f: f, greedy: true}
 	if err := t.run(); err != nil {
-		return "", true, err
+		return "", true, p, f, err
 	}
-	return prefix + t.out.String(), t.greedy, nil
+	return prefix + t.out.String(), t.greedy, p, f, nil
 }
 
 type regexTranslator struct {
@@ -237,7 +328,7 @@ func (t *regexTranslator) run() error {
 				continue
 			}
 			if strings.HasPrefix(p[t.i:], "(?=") || strings.HasPrefix(p[t.i:], "(?!") || strings.HasPrefix(p[t.i:], "(?<") {
-				return pgerr.New(pgerr.FeatureNotSupported, "look-around constraints in regular expressions are not supported")
+				return errBacktrack
 			}
 			if strings.HasPrefix(p[t.i:], "(?") {
 				return errRegex("quantifier operand invalid")
@@ -478,7 +569,7 @@ func (t *regexTranslator) escape(inBracket bool) error {
 		if inBracket {
 			return errRegex("invalid escape \\ sequence")
 		}
-		return pgerr.New(pgerr.FeatureNotSupported, "back references in regular expressions are not supported")
+		return errBacktrack
 	}
 	if isAlnumASCII(c) {
 		return errRegex("invalid escape \\ sequence")
@@ -590,7 +681,12 @@ func regexMatch(icase, negate bool) Kernel {
 					return
 				}
 			}
-			out[i] = u8(r.re.Match(text(i)) != negate)
+			ok, err := r.match(text(i))
+			if err != nil {
+				fail = err
+				return
+			}
+			out[i] = u8(ok != negate)
 		})
 		if fail != nil {
 			return nil, fail
@@ -644,88 +740,21 @@ func expandReplacement(dst []byte, repl string, s string, m []int) []byte {
 	return dst
 }
 
-// allMatches finds the matches of re in s from byte offset from on, as
-// PostgreSQL steps through them: an empty match moves on by one character.
-func allMatches(re *pgRegex, s string, from int, f func(m []int) bool) {
-	for at := from; at <= len(s); {
-		m := findFrom(re.re, s, at)
-		if m == nil {
-			return
-		}
-		if !f(m) {
-			return
-		}
-		at = m[1]
-		if m[0] == m[1] {
-			if at >= len(s) {
-				return
-			}
-			_, n := utf8.DecodeRuneInString(s[at:])
-			at += n
-		}
-	}
-}
-
-// findFrom finds the first match at or behind byte at. Anchors and word
-// boundaries see what stands before.
-func findFrom(re *regexp.Regexp, s string, at int) []int {
-	if at == 0 {
-		return re.FindStringSubmatchIndex(s)
-	}
-	// Package regexp has no way to start in the middle with context, save its
-	// own iteration; take its matches and skip those before.
-	for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
-		if m[0] >= at {
-			return m
-		}
-	}
-	// A match may be hidden by an earlier one that overlaps at: look again in
-	// the rest alone.
-	m := re.FindStringSubmatchIndex(s[at:])
-	if m == nil || m[0] == 0 && anchored(re) {
-		return nil
-	}
-	for i := range m {
-		if m[i] >= 0 {
-			m[i] += at
-		}
-	}
-	return m
-}
-
 func anchored(re *regexp.Regexp) bool {
 	p := re.String()
 	return strings.Contains(p, "^") || strings.Contains(p, `\A`) || strings.Contains(p, `\b`) || strings.Contains(p, `\B`)
 }
 
-// iterate calls f for every match from the start of s; it uses package regexp's
-// own iteration, which differs from PostgreSQL's only in that an empty match
-// right behind a match is skipped there and not here.
-func iterate(re *pgRegex, s string, f func(m []int) bool) {
-	ms := re.re.FindAllStringSubmatchIndex(s, -1)
-	for _, m := range ms {
-		if !f(m) {
-			return
-		}
-	}
-}
-
 // matchesFrom collects matches from character start (1-based).
-func matchesFrom(re *pgRegex, s string, start int) [][]int {
+func matchesFrom(re *pgRegex, s string, start int) ([][]int, error) {
 	off := 0
 	if start > 1 {
-		off = chars([]byte(s), start-1)
 		if start-1 > utf8.RuneCountInString(s) {
-			return nil
+			return nil, nil
 		}
+		off = chars([]byte(s), start-1)
 	}
-	var out [][]int
-	if off == 0 {
-		iterate(re, s, func(m []int) bool { out = append(out, m); return true })
-		return out
-	}
-	allMatches(re, s, off, func(m []int) bool { out = append(out, m); return true })
-	return out
+	return re.all(s, off)
 }
 
 func groupDatum(s string, m []int, g int) types.Datum {
@@ -779,7 +808,11 @@ func regexReplace(s, pat, repl string, f regexFlags, start, nth int64) (string, 
 	}
 	var out []byte
 	last, k := 0, int64(0)
-	for _, m := range matchesFrom(re, s, int(start)) {
+	ms, err := matchesFrom(re, s, int(start))
+	if err != nil {
+		return "", err
+	}
+	for _, m := range ms {
 		k++
 		if nth > 0 && k != nth {
 			continue
@@ -805,7 +838,11 @@ func regexSplit(s, pat, flags, fn string) ([]types.Datum, error) {
 	}
 	out := []types.Datum{}
 	last := 0
-	for _, m := range re.re.FindAllStringSubmatchIndex(s, -1) {
+	ms, err := re.all(s, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range ms {
 		// An empty match at the ends or right behind the last one cuts nothing.
 		if m[1] == m[0] && (m[0] >= len(s) || m[0] <= last && m[0] == 0) {
 			continue
@@ -893,9 +930,9 @@ func sqlSubstring(s, pat string, esc *string) (types.Datum, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := re.re.FindStringSubmatchIndex(s)
-	if m == nil {
-		return nil, nil
+	m, err := re.find(s)
+	if m == nil || err != nil {
+		return nil, err
 	}
 	if first >= 0 && re.groups > 0 {
 		return groupDatum(s, m, 1), nil
@@ -917,9 +954,9 @@ func regexFunctions() []*Overload {
 			return nil, err
 		}
 		s := a[0].(string)
-		m := re.re.FindStringSubmatchIndex(s)
-		if m == nil {
-			return nil, nil
+		m, err := re.find(s)
+		if m == nil || err != nil {
+			return nil, err
 		}
 		if re.groups > 0 {
 			return groupDatum(s, m, 1), nil
@@ -953,9 +990,9 @@ func regexFunctions() []*Overload {
 			return nil, err
 		}
 		s := a[0].(string)
-		m := re.re.FindStringSubmatchIndex(s)
-		if m == nil {
-			return nil, nil
+		m, err := re.find(s)
+		if m == nil || err != nil {
+			return nil, err
 		}
 		return groupsDatum(re, s, m), nil
 	}
@@ -1018,7 +1055,8 @@ func regexFunctions() []*Overload {
 		if err != nil {
 			return nil, err
 		}
-		return re.re.MatchString(a[0].(string)), nil
+		ok, err := re.match([]byte(a[0].(string)))
+		return ok, err
 	}
 	add("regexp_like", tBool, like, "Whether a string matches a regular expression.", tText, tText)
 	add("regexp_like", tBool, like, "Whether a string matches a regular expression, with flags.", tText, tText, tText)
@@ -1035,7 +1073,8 @@ func regexFunctions() []*Overload {
 		if err != nil {
 			return nil, err
 		}
-		return int64(len(matchesFrom(re, a[0].(string), int(start)))), nil
+		ms, err := matchesFrom(re, a[0].(string), int(start))
+		return int64(len(ms)), err
 	}
 	add("regexp_count", tInt4, count, "Number of matches of a regular expression.", tText, tText)
 	add("regexp_count", tInt4, count, "Number of matches from a position.", tText, tText, tInt4)
@@ -1062,7 +1101,10 @@ func regexFunctions() []*Overload {
 			return nil, err
 		}
 		s := a[0].(string)
-		ms := matchesFrom(re, s, int(start))
+		ms, err := matchesFrom(re, s, int(start))
+		if err != nil {
+			return nil, err
+		}
 		if int(n) > len(ms) || int(sub) > re.groups {
 			return int64(0), nil
 		}
@@ -1091,7 +1133,10 @@ func regexFunctions() []*Overload {
 			return nil, err
 		}
 		s := a[0].(string)
-		ms := matchesFrom(re, s, int(start))
+		ms, err := matchesFrom(re, s, int(start))
+		if err != nil {
+			return nil, err
+		}
 		if int(n) > len(ms) || int(sub) > re.groups {
 			return nil, nil
 		}

@@ -418,7 +418,11 @@ func setFunctions() []*Overload {
 		}
 		s := a[0].(string)
 		r := &listReader{t: tArr}
-		for _, m := range matchesFrom(re, s, 1) {
+		ms, err := matchesFrom(re, s, 1)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range ms {
 			r.vals = append(r.vals, groupsDatum(re, s, m))
 			if !f.global {
 				break
