@@ -76,6 +76,9 @@ func (o *filterOp) next(ctx context.Context) (*vec.Batch, error) {
 			return nil, err
 		}
 		if out := o.out.add(b, sel); out != nil {
+			if len(out.Sel) > 0 {
+				o.cond.out = nil // given away with the batch
+			}
 			return out, nil
 		}
 		if ctx.Err() != nil {
@@ -102,7 +105,8 @@ func newCoalescer(rt *runtimeEnv, req request) *coalescer {
 	return &coalescer{rows: rt.rows, eager: req.eager, req: req}
 }
 
-// add takes the rows sel of b and returns a batch when one is due. sel is copied.
+// add takes the rows sel of b and returns a batch when one is due; sel belongs to
+// that batch if it has a selection.
 func (c *coalescer) add(b *vec.Batch, sel []uint16) *vec.Batch {
 	switch {
 	case len(sel) == 0:
@@ -110,7 +114,7 @@ func (c *coalescer) add(b *vec.Batch, sel []uint16) *vec.Batch {
 	case len(sel) == b.N && c.size == 0:
 		return &vec.Batch{Schema: b.Schema, Cols: b.Cols, N: b.N}
 	case len(sel)*4 >= b.N && len(sel)*4 >= c.rows && c.size == 0, c.eager && len(sel)*4 >= b.N:
-		return &vec.Batch{Schema: b.Schema, Cols: b.Cols, N: b.N, Sel: append([]uint16(nil), sel...)}
+		return &vec.Batch{Schema: b.Schema, Cols: b.Cols, N: b.N, Sel: sel}
 	}
 	cols := make([]arrow.Array, len(b.Cols))
 	for i, a := range b.Cols {

@@ -41,6 +41,17 @@ func newGroupTable(ts []types.Type, sample []arrow.Array, acc *mem.Account, shar
 	return g
 }
 
+// push is append that always doubles: append grows large slices by a quarter,
+// which copies everything five times over.
+func push[T any](s []T, v T) []T {
+	if len(s) == cap(s) {
+		t := make([]T, len(s), max(64, 2*len(s)))
+		copy(t, s)
+		s = t
+	}
+	return append(s, v)
+}
+
 // singleGroup is the table without key columns.
 type singleGroup struct{ any bool }
 
@@ -212,7 +223,7 @@ func (t *wideTable) candidates(pending []uint32, sel []uint16, groups []uint32, 
 				}
 				g := uint32(len(t.hashes))
 				slots[p&mask] = hk&^0xffffffff | uint64(g+1)
-				t.hashes = append(t.hashes, hk)
+				t.hashes = push(t.hashes, hk)
 				t.fresh = append(t.fresh, row)
 				groups[k] = g
 				break
@@ -263,6 +274,8 @@ type packedTable struct {
 	ka, kb []uint64 // keys of the batch
 	kn     []uint32
 	slow   []uint32
+	runs   []uint32 // where stretches of equal keys begin
+	short  []uint32 // the groups of the stretches
 }
 
 type packedPart struct {
@@ -313,7 +326,7 @@ func newPacked(ts []types.Type, sample []arrow.Array, acc *mem.Account, share bo
 func (t *packedTable) len() int { return len(t.a) }
 
 func (t *packedTable) reserve(more int) error {
-	need := (len(t.a) + more) * 2
+	need := (len(t.a) + more) * 3
 	if len(t.slots) >= need {
 		return nil
 	}
@@ -367,6 +380,71 @@ func (t *packedTable) lookup(cols []arrow.Array, n int, sel []uint16, groups []u
 			return err
 		}
 	}
+	// Data lies clustered more often than not: look each stretch of equal keys
+	// up once.
+	if t.stretches(live, hasNull) {
+		n := len(t.runs)
+		for r, k := range t.runs {
+			t.ka[r] = t.ka[k]
+			if t.two {
+				t.kb[r] = t.kb[k]
+			}
+			if hasNull {
+				t.kn[r] = t.kn[k]
+			}
+		}
+		if cap(t.short) < n {
+			t.short = make([]uint32, live)
+		}
+		short := t.short[:n]
+		if err := t.lookupKeys(short, hasNull, find); err != nil {
+			return err
+		}
+		for r, k := range t.runs {
+			end := live
+			if r+1 < n {
+				end = int(t.runs[r+1])
+			}
+			g := short[r]
+			for ; int(k) < end; k++ {
+				groups[k] = g
+			}
+		}
+		return nil
+	}
+	return t.lookupKeys(groups, hasNull, find)
+}
+
+// stretches finds where the keys of the batch change, and reports whether that
+// is seldom.
+func (t *packedTable) stretches(live int, hasNull bool) bool {
+	if live < 64 {
+		return false
+	}
+	limit := live / 2
+	runs := t.runs[:0]
+	if cap(runs) < limit+1 {
+		runs = make([]uint32, 0, live)
+	}
+	ka := t.ka[:live]
+	prev := ^ka[0]
+	for k, a := range ka {
+		if a != prev || t.two && t.kb[k] != t.kb[k-1] || hasNull && t.kn[k] != t.kn[k-1] {
+			if len(runs) == limit {
+				t.runs = runs
+				return false
+			}
+			runs = append(runs, uint32(k))
+			prev = a
+		}
+	}
+	t.runs = runs
+	return true
+}
+
+// lookupKeys looks up the first len(groups) keys of the batch.
+func (t *packedTable) lookupKeys(groups []uint32, hasNull, find bool) error {
+	live := len(groups)
 	simple := !t.two && !hasNull && t.nulls == nil
 	if cap(t.slow) < live {
 		t.slow = make([]uint32, live)
@@ -449,16 +527,16 @@ func (t *packedTable) lookupSlow(ks []uint32, groups []uint32, hasNull, find boo
 					groups[k] = noGroup
 					break
 				}
-				if (len(t.a)+1)*2 > len(t.slots) {
-					if err := t.reserve(len(t.a) + 1); err != nil {
+				if (len(t.a)+1)*3 > len(t.slots) {
+					if err := t.reserve(1); err != nil {
 						return err
 					}
 					p = packedHash(a, b, nl)
 					continue
 				}
-				t.a = append(t.a, a)
+				t.a = push(t.a, a)
 				if t.two {
-					t.b = append(t.b, b)
+					t.b = push(t.b, b)
 				}
 				if nl != 0 && t.nulls == nil {
 					t.nulls = make([]uint32, len(t.a)-1, cap(t.a))

@@ -306,7 +306,7 @@ func (t *joinTable) probe() *joinProbe {
 		p.groups = &c
 	case *packedTable:
 		c := *g
-		c.ka, c.kb, c.kn, c.slow = nil, nil, nil, nil
+		c.ka, c.kb, c.kn, c.slow, c.runs, c.short = nil, nil, nil, nil, nil, nil
 		p.groups = &c
 	default:
 		p.groups = g
