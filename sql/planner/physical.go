@@ -315,6 +315,18 @@ func (b *builder) build(n plan.LNode, need colSet) (phys, error) {
 		if err != nil {
 			return phys{}, err
 		}
+		if low, ok := in.node.(*plan.Project); ok && onlySlots(low.Exprs) {
+			// What dropped columns for this projection is part of it.
+			for i := range es {
+				es[i] = plan.Replace(es[i], func(x plan.Expr) (plan.Expr, bool) {
+					if s, ok := x.(*plan.Slot); ok {
+						return &plan.Slot{Index: low.Exprs[s.Index].(*plan.Slot).Index, T: s.T}, true
+					}
+					return nil, false
+				})
+			}
+			in.node = low.Input
+		}
 		return phys{&plan.Project{Base: b.base(n, schemaOf(n.Out)), Input: in.node, Exprs: es}, idsOf(n.Out)}, nil
 	case *plan.LProjectSet:
 		return b.projectSet(n, need)
@@ -378,6 +390,15 @@ func (b *builder) build(n plan.LNode, need colSet) (phys, error) {
 		return phys{&plan.WorkScan{Base: b.base(n, schemaOf(n.Out)), ID: n.ID, Name: n.Name, Alias: n.Alias}, idsOf(n.Out)}, nil
 	}
 	return phys{}, pgerr.New(pgerr.InternalError, "no physical form of %T", n)
+}
+
+func onlySlots(es []plan.Expr) bool {
+	for _, e := range es {
+		if _, ok := e.(*plan.Slot); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // scanSpec is what storage is asked for, without the columns' order.

@@ -74,7 +74,7 @@ func (p *planner) inlineCTEs(n plan.LNode) (plan.LNode, error) {
 			}
 			// One that depends on an outer row cannot be computed once.
 			correlated := len(freeCols(c.Plan)) > 0 || perRow(c.Plan)
-			if refs[c] != 1 || !correlated && (c.Always || planVolatile(c.Plan) && !c.Never) {
+			if refs[c] != 1 || !correlated && (p.off("inline_cte") || c.Always || planVolatile(c.Plan) && !c.Never) {
 				return n, nil
 			}
 			pr := &plan.LProject{In: c.Plan, Out: s.Out}

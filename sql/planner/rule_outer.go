@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 )
 
@@ -44,9 +45,11 @@ func (p *planner) outerToInner(root plan.LNode) (plan.LNode, error) {
 				}
 				return false
 			}
-			if n.Kind == plan.Left && reject(r) {
+			if n.Single && uniqueOn(n.Right, n.Conds) {
+				n.Single = false
+			}
+			if n.Kind == plan.Left && !n.Single && reject(r) {
 				n.Kind = plan.Inner
-				n.Single = n.Single && false
 			}
 			if n.Kind == plan.Full {
 				rl, rr := reject(l), reject(r)
@@ -86,6 +89,71 @@ func (p *planner) outerToInner(root plan.LNode) (plan.LNode, error) {
 	}
 	walk(root, nil)
 	return root, nil
+}
+
+// uniqueOn reports whether the conditions, equalities with columns of n among
+// them, fix at most one row of n: they cover its table's primary key.
+func uniqueOn(n plan.LNode, conds []plan.Expr) bool {
+	for {
+		switch x := n.(type) {
+		case *plan.LFilter:
+			n = x.In
+			continue
+		case *plan.LSort:
+			n = x.In
+			continue
+		case *plan.LProject:
+			if !onlyCols(x.Exprs, x.Out) {
+				return false
+			}
+			n = x.In
+			continue
+		}
+		break
+	}
+	g, ok := n.(*plan.LGet)
+	if !ok {
+		return false
+	}
+	t, ok := g.Rel.(catalog.TableInfo)
+	if !ok || len(t.PrimaryKey()) == 0 {
+		return false
+	}
+	own := colsOf(g)
+	fixed := map[string]bool{}
+	for _, c := range append(append([]plan.Expr{}, conds...), g.Conds...) {
+		call, ok := c.(*plan.Call)
+		if !ok || call.F == nil || call.F.Name != "=" || len(call.Args) != 2 {
+			continue
+		}
+		for i, a := range call.Args {
+			col, ok := a.(*plan.Col)
+			if !ok || !own[col.ID] || own.hasAny(usedCols(call.Args[1-i])) {
+				continue
+			}
+			for k, o := range g.Out {
+				if o.ID == col.ID {
+					fixed[t.Columns()[g.Att[k]].Name] = true
+				}
+			}
+		}
+	}
+	for _, k := range t.PrimaryKey() {
+		if !fixed[k] {
+			return false
+		}
+	}
+	return true
+}
+
+// onlyCols reports whether a projection passes columns on under their IDs.
+func onlyCols(es []plan.Expr, out []plan.LCol) bool {
+	for i, e := range es {
+		if c, ok := e.(*plan.Col); !ok || c.ID != out[i].ID {
+			return false
+		}
+	}
+	return true
 }
 
 // nullOn reports whether e is NULL when all of cols are.

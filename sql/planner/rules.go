@@ -17,7 +17,7 @@ type rule struct {
 // optimize plans of their own.
 func rules() []rule {
 	return []rule{
-		{name: "inline_cte", run: (*planner).inlineCTEs},
+		{name: "inline_cte", run: (*planner).inlineCTEs, always: true},
 		{name: "fold", run: (*planner).foldPlan},
 		{name: "sum_case", run: (*planner).sumCase},
 		{name: "swap_right", run: (*planner).swapRight, always: true},
@@ -41,7 +41,7 @@ func Rules() []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, r := range rules() {
-		if !seen[r.name] && !r.always {
+		if !seen[r.name] && (!r.always || r.name == "inline_cte") {
 			out = append(out, r.name)
 		}
 		seen[r.name] = true
