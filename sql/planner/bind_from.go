@@ -120,6 +120,9 @@ func (p *planner) bindTable(s *scope, r *ast.TableName) (plan.LNode, []*item, er
 		return p.bindView(s, r, v, it)
 	}
 	get := &plan.LGet{Rel: rel, Opts: opts}
+	if _, stored := rel.(catalog.TableInfo); stored {
+		it.get = get
+	}
 	for i, c := range rel.Columns() {
 		t := c.Type.SQL()
 		t.NotNull = c.NotNull || c.Type.NotNull

@@ -49,6 +49,9 @@ type Options struct {
 	// MaxDepth bounds the nesting of expressions and queries; beyond it 54001.
 	// 0 = 10,000.
 	MaxDepth int
+	// PseudoColumns makes the columns _FILE, _POS, _KIND and _SEQ of stored tables
+	// known to the statement, outside of *: for plans that find rows to change.
+	PseudoColumns bool
 	// Targets, when not nil, are the columns an INSERT ... SELECT or VALUES
 	// feeds: the result is coerced to them by assignment, 42804 when it cannot
 	// be.
@@ -177,7 +180,7 @@ func Plan(ctx context.Context, stmt ast.Stmt, text string, o Options) (*Planned,
 	out := &Planned{Fragment: frag, ParamTypes: p.params, Volatile: p.volatile, Locks: p.locks, Relations: p.relations}
 	for _, c := range b.cols {
 		col := Column{Name: c.name, Type: c.t}
-		if i := p.colInfo(c.id); i != nil && i.relID != nil && !b.computed {
+		if i := p.colInfo(c.id); i != nil && i.relID != nil && i.att >= 0 && !b.computed {
 			col.TableOID = i.relID.OID()
 			col.AttNum = i.relID.Columns()[i.att].AttNum
 		}

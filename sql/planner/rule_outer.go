@@ -132,7 +132,7 @@ func uniqueOn(n plan.LNode, conds []plan.Expr) bool {
 				continue
 			}
 			for k, o := range g.Out {
-				if o.ID == col.ID {
+				if o.ID == col.ID && g.Att[k] >= 0 {
 					fixed[t.Columns()[g.Att[k]].Name] = true
 				}
 			}

@@ -49,8 +49,6 @@ func Rules() []string {
 	return append(out, "infer", "or_factor", "semi_order", "runtime_filter", "storage_filter")
 }
 
-var debugRule func(string, plan.LNode)
-
 func (p *planner) off(rule string) bool { return p.o.Disabled[rule] }
 
 // optimize runs the rules over a plan.
@@ -59,9 +57,6 @@ func (p *planner) optimize(n plan.LNode) (plan.LNode, error) {
 	for _, r := range rules() {
 		if p.off(r.name) && !r.always {
 			continue
-		}
-		if debugRule != nil {
-			debugRule(r.name, n)
 		}
 		if n, err = r.run(p, n); err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
+	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
 // item is one entry of a FROM clause's namespace, PostgreSQL's
@@ -20,6 +21,8 @@ type item struct {
 	alias  bool   // name was given by an alias
 	cols   []scopeCol
 	rel    catalog.Relation
+	get    *plan.LGet // of a stored relation
+	hidden []scopeCol // pseudo-columns in use
 
 	relVisible, colVisible bool
 	lateralOnly, lateralOK bool
@@ -231,7 +234,40 @@ func (p *planner) itemColumn(it *item, name string, pos ast.Pos) (*scopeCol, err
 	if found == nil && n == 1 {
 		found = folded
 	}
+	if found == nil && p.o.PseudoColumns && it.get != nil {
+		return p.pseudoColumn(it, name), nil
+	}
 	return found, nil
+}
+
+// pseudoColumns are storage's columns about rows.
+var pseudoColumns = []struct {
+	name string
+	att  int
+	kind types.Kind
+}{
+	{"_FILE", table.PseudoFile, types.Text}, {"_POS", table.PseudoPos, types.Int8},
+	{"_KIND", table.PseudoKind, types.Int2}, {"_SEQ", table.PseudoSequence, types.Int8},
+}
+
+// pseudoColumn adds a pseudo-column to a scan when it is first named.
+func (p *planner) pseudoColumn(it *item, name string) *scopeCol {
+	for _, pc := range pseudoColumns {
+		if pc.name != name {
+			continue
+		}
+		for i := range it.hidden {
+			if it.hidden[i].name == name {
+				return &it.hidden[i]
+			}
+		}
+		owner := p.info[it.get.Out[0].ID].scope
+		col := p.newCol(name, types.Of(pc.kind), colInfo{scope: owner, item: it, rel: it.name, att: pc.att})
+		it.get.Out, it.get.Att = append(it.get.Out, col), append(it.get.Att, pc.att)
+		it.hidden = append(it.hidden, scopeCol{name: name, e: col.Ref()})
+		return &it.hidden[len(it.hidden)-1]
+	}
+	return nil
 }
 
 // missingItem is errorMissingRTE.

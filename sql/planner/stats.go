@@ -336,6 +336,10 @@ func (p *planner) estGet(g *plan.LGet) *est {
 	}
 	cols := g.Rel.Columns()
 	for i, c := range g.Out {
+		if g.Att[i] < 0 {
+			e.cols[c.ID] = &colStat{distinct: e.rows, width: typeWidth(c.T)}
+			continue
+		}
 		rc := cols[g.Att[i]]
 		s := &colStat{width: typeWidth(c.T), distinct: math.Min(e.rows, defaultDistinct)}
 		if st != nil {

@@ -22,7 +22,9 @@ type predMaker struct {
 func newPredMaker(p *planner, g *plan.LGet) *predMaker {
 	m := &predMaker{p: p, cols: g.Rel.Columns(), att: map[plan.ColID]int{}}
 	for i, c := range g.Out {
-		m.att[c.ID] = g.Att[i]
+		if g.Att[i] >= 0 {
+			m.att[c.ID] = g.Att[i]
+		}
 	}
 	return m
 }
