@@ -58,7 +58,7 @@ func (c *cteStore) run(ctx context.Context) (*rowStore, error) {
 	if err := runSink(ctx, c.sc.rt, st, col); err != nil {
 		return nil, err
 	}
-	return col.store(ctx)
+	return col.store(ctx, c.sc.rt)
 }
 
 func (c *cteStore) close() {
@@ -239,7 +239,7 @@ func (o *recursiveOp) run(ctx context.Context) error {
 	if err := l.combine(ctx); err != nil {
 		return err
 	}
-	store, err := c.store(ctx)
+	store, err := c.store(ctx, s.sc.rt)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (s *joinStage) prepare(ctx context.Context) (int, error) {
 	if err := runSink(ctx, s.sc.rt, s.right, c); err != nil {
 		return 0, err
 	}
-	store, err := c.store(ctx)
+	store, err := c.store(ctx, s.sc.rt)
 	if err != nil {
 		return 0, err
 	}

@@ -39,7 +39,7 @@ func (s *nestedStage) prepare(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	var err error
-	if s.store, err = c.store(ctx); err != nil {
+	if s.store, err = c.store(ctx, s.sc.rt); err != nil {
 		return 0, err
 	}
 	s.sc.rt.stats.Node(s.n.ID).peak(s.acc)

@@ -3,6 +3,7 @@ package vectorized
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -158,9 +159,9 @@ func (l *collectLocal) combine(context.Context) error {
 	return nil
 }
 
-// store joins what was collected, one column after the other, so that no more
-// than one column is held twice.
-func (c *collector) store(ctx context.Context) (*rowStore, error) {
+// store joins what was collected, a column at a time per worker, so that few
+// columns are held twice.
+func (c *collector) store(ctx context.Context, rt *runtimeEnv) (*rowStore, error) {
 	r := &rowStore{schema: c.schema, acc: c.acc, bytes: c.bytes}
 	width := len(c.schema)
 	for _, p := range c.parts {
@@ -173,50 +174,69 @@ func (c *collector) store(ctx context.Context) (*rowStore, error) {
 	if r.n > 1<<31-1 {
 		return nil, internalf("more than 2^31 rows in one join or sort")
 	}
-	for i := range r.cols {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		var arrs []arrow.Array
-		size, start, rows := int64(0), 0, 0
-		flush := func() error {
-			if len(arrs) == 0 {
+	workers := 1
+	if r.n >= 1<<16 {
+		workers = min(rt.workers, width)
+	}
+	var at atomic.Int64
+	err := parallel(ctx, rt, max(1, workers), func(ctx context.Context, _ int) error {
+		for {
+			i := int(at.Add(1)) - 1
+			if i >= width {
 				return nil
 			}
-			if len(arrs) > 1 {
-				if err := c.acc.Grow(size); err != nil {
-					return err
-				}
-				defer c.acc.Shrink(size)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
-			r.cols[i].parts = append(r.cols[i].parts, vec.Concat(arrs[0].DataType(), arrs))
-			r.cols[i].starts = append(r.cols[i].starts, int32(start))
-			arrs, size, start = nil, 0, rows
-			return nil
+			if err := c.join(&r.cols[i], i); err != nil {
+				return err
+			}
 		}
-		for _, p := range c.parts {
-			if p.Cols[i] == nil {
-				continue
-			}
-			s := vec.Size(p.Cols[i])
-			if vec.IsDict(p.Cols[i]) {
-				s = decodedSize(p.Cols[i])
-			}
-			if size+s > maxPart {
-				if err := flush(); err != nil {
-					return nil, err
-				}
-			}
-			arrs, size = append(arrs, p.Cols[i]), size+s
-			rows += p.N
-			p.Cols[i] = nil
-		}
-		if err := flush(); err != nil {
-			return nil, err
-		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	c.parts = nil
 	return r, nil
+}
+
+// join makes column i of what was collected and drops its parts.
+func (c *collector) join(to *colStore, i int) error {
+	var arrs []arrow.Array
+	size, start, rows := int64(0), 0, 0
+	flush := func() error {
+		if len(arrs) == 0 {
+			return nil
+		}
+		if len(arrs) > 1 {
+			if err := c.acc.Grow(size); err != nil {
+				return err
+			}
+			defer c.acc.Shrink(size)
+		}
+		to.parts = append(to.parts, vec.Concat(arrs[0].DataType(), arrs))
+		to.starts = append(to.starts, int32(start))
+		arrs, size, start = nil, 0, rows
+		return nil
+	}
+	for _, p := range c.parts {
+		if p.Cols[i] == nil {
+			continue
+		}
+		s := vec.Size(p.Cols[i])
+		if vec.IsDict(p.Cols[i]) && (len(arrs) == 0 || !vec.SameDict(arrs[0], p.Cols[i])) {
+			s = decodedSize(p.Cols[i])
+		}
+		if size+s > maxPart {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		arrs, size = append(arrs, p.Cols[i]), size+s
+		rows += p.N
+		p.Cols[i] = nil
+	}
+	return flush()
 }
 
 // decodedSize bounds the text bytes of a dictionary column once decoded.

@@ -80,7 +80,7 @@ func (s *sortStage) prepare(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	var err error
-	if s.store, err = c.store(ctx); err != nil {
+	if s.store, err = c.store(ctx, s.sc.rt); err != nil {
 		return 0, err
 	}
 	if s.store.n > 0 {

@@ -89,7 +89,7 @@ func (s *windowStage) prepare(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	var err error
-	if s.store, err = c.store(ctx); err != nil || s.store.n == 0 {
+	if s.store, err = c.store(ctx, s.sc.rt); err != nil || s.store.n == 0 {
 		return 1, err
 	}
 	n := s.store.n
