@@ -191,6 +191,9 @@ func (s *Session) valid(ctx context.Context, pl *planned) bool {
 	if pl.once || pl.owner != nil && pl.owner != s || pl.meaning != s.meaning() {
 		return false
 	}
+	if len(pl.deps) == 0 {
+		return true
+	}
 	r := s.newResolver()
 	for _, d := range pl.deps {
 		rel, err := r.Relation(ctx, d.name, d.opts)

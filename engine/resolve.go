@@ -76,6 +76,9 @@ func (r *resolver) Relation(ctx context.Context, name ast.Name, o catalog.Resolv
 	if err != nil {
 		return nil, err
 	}
+	if o.At.Kind == snapshot.AtTimestamp {
+		r.fleeting = true // the time may have been computed from now()
+	}
 	r.deps = append(r.deps, dep{name, o, rel})
 	return rel, nil
 }
