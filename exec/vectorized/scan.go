@@ -92,11 +92,23 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 		p.Report = &table.PlanReport{}
 	}
 	s.stats.setReport(p.Report)
+	rows := int64(0)
+	for i := range p.Splits {
+		rows += p.Splits[i].Rows
+	}
+	if s.req.ordered && rows < manyRows || rows > 0 && rows < fewRows {
+		// Little work: in the order of the files, which clients come to rely on,
+		// and without goroutines.
+		return 1, nil
+	}
 	if len(p.Splits) > 1 && !s.keepOrder() {
 		sort.SliceStable(p.Splits, func(i, j int) bool { return p.Splits[i].Bytes > p.Splits[j].Bytes })
 	}
 	return max(1, min(s.sc.rt.workers, len(p.Splits))), nil
 }
+
+// fewRows is up to how many rows one worker reads a table alone.
+const fewRows = 8192
 
 // keepOrder: catalog relations list their rows in an order people rely on.
 func (s *scanStage) keepOrder() bool { return !s.pushed }

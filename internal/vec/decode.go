@@ -76,10 +76,10 @@ func DictView(a arrow.Array) (idx []int32, dict arrow.Array, ok bool) {
 
 // SameDict reports whether two dictionary arrays share one dictionary in memory.
 func SameDict(a, b arrow.Array) bool {
-	x, y := a.Data().Dictionary(), b.Data().Dictionary()
-	if x == nil || y == nil {
+	if !IsDict(a) || !IsDict(b) {
 		return false
 	}
+	x, y := a.Data().Dictionary(), b.Data().Dictionary()
 	if x == y {
 		return true
 	}

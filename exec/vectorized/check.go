@@ -1,16 +1,21 @@
-//go:build invariants
-
 package vectorized
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/paimon-sql/paimon-sql/internal/invariants"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
 
-// check wraps an operator by a checker of its contract.
-func check(o operator) operator { return &checker{op: o} }
+// check wraps an operator by a checker of its contract in builds with the tag
+// invariants.
+func check(o operator) operator {
+	if invariants.Enabled {
+		return &checker{op: o}
+	}
+	return o
+}
 
 type checker struct {
 	op    operator
