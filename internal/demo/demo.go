@@ -4,6 +4,9 @@
 //	public.orders   TPC-H orders with a primary key, partitioned by
 //	                o_orderpriority, in three snapshots (load, update, delete);
 //	                the tag release-1 is the first
+//	public.part_date, public.all_types
+//	                an append table partitioned by a date, and one with a
+//	                column of nearly every type
 //	tpch_append.*   the eight TPC-H tables at scale factor 0.01, append-only
 package demo
 
@@ -27,7 +30,7 @@ import (
 var archive []byte
 
 // Tables are what Lay makes, as SQL names them.
-var Tables = []string{"public.orders", "tpch_append.*"}
+var Tables = []string{"public.orders", "public.part_date", "public.all_types", "tpch_append.*"}
 
 // Queries are five to try on the demo tables.
 var Queries = []string{
