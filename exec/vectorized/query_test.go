@@ -98,8 +98,8 @@ func TestRecursionAndCTE(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, config{8, 7, 0}, got, append(append([]row{}, rows...), rows...), false, "CTE read twice")
-	if rel.closed != len(rel.batches) {
-		t.Errorf("the CTE opened %d readers, want %d", rel.closed, len(rel.batches))
+	if rel.closed.Load() != int64(len(rel.batches)) {
+		t.Errorf("the CTE opened %d readers, want %d", rel.closed.Load(), len(rel.batches))
 	}
 }
 

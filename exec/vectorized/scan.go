@@ -11,6 +11,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
+	"github.com/paimon-sql/paimon-sql/storage/format"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
@@ -170,6 +171,24 @@ type scanOp struct {
 	s      *scanStage
 	filter *rowFilter
 	rd     table.SplitReader
+	// counters are the reader's own while it reads; report adds them up.
+	counters format.Counters
+}
+
+// report adds what a finished reader counted to the scan's report.
+func (o *scanOp) report() {
+	c := o.counters
+	o.counters = format.Counters{}
+	o.s.stats.mu.Lock()
+	defer o.s.stats.mu.Unlock()
+	t := &o.s.plan.Report.Counters
+	t.RowGroups += c.RowGroups
+	t.RowGroupsSkipped += c.RowGroupsSkipped
+	t.Pages += c.Pages
+	t.PagesSkipped += c.PagesSkipped
+	t.Rows += c.Rows
+	t.RowsSkipped += c.RowsSkipped
+	t.BytesRead += c.BytesRead
 }
 
 func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
@@ -180,7 +199,7 @@ func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
 			if i >= len(s.plan.Splits) {
 				return nil, nil
 			}
-			opt := table.ReadOptions{Account: s.acc, BatchRows: s.sc.rt.rows, Counters: &s.plan.Report.Counters}
+			opt := table.ReadOptions{Account: s.acc, BatchRows: s.sc.rt.rows, Counters: &o.counters}
 			if o.filter != nil && s.pushed {
 				opt.Filter = o.filter
 			}
@@ -197,7 +216,9 @@ func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
 		if b == nil {
 			rd := o.rd
 			o.rd = nil
-			if err := rd.Close(); err != nil {
+			err := rd.Close()
+			o.report()
+			if err != nil {
 				return nil, err
 			}
 			continue
@@ -224,6 +245,7 @@ func (o *scanOp) close() {
 	if o.rd != nil {
 		_ = o.rd.Close() // a reader: nothing to lose
 		o.rd = nil
+		o.report()
 	}
 }
 

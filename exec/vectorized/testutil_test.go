@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,8 +48,7 @@ type memRel struct {
 	schema  types.Schema
 	batches []*vec.Batch
 	paimon  bool // readers apply the row filter, as Paimon tables do
-	scans   int
-	closed  int
+	closed  atomic.Int64
 	onRead  func()
 }
 
@@ -112,7 +112,7 @@ func (m *memReader) Next(ctx context.Context) (*vec.Batch, error) {
 	return out, nil
 }
 
-func (m *memReader) Close() error { m.r.closed++; return nil }
+func (m *memReader) Close() error { m.r.closed.Add(1); return nil }
 
 func schemaOf(ts ...types.Type) types.Schema {
 	s := make(types.Schema, len(ts))
