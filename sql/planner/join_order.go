@@ -172,6 +172,11 @@ func (p *planner) leafPlan(l *leaf) *joined {
 // combine joins two subsets; nil when there is no condition between them and
 // cross is not allowed.
 func (p *planner) combine(c *cluster, a, b *joined, am, bm uint64, cross bool) *joined {
+	// A dependent relation joins what it refers to, nothing joins it alone: the
+	// join that it comes from would be lost.
+	if bits.OnesCount64(am) == 1 && c.leaves[bits.TrailingZeros64(am)].dep != nil {
+		return nil
+	}
 	if bits.OnesCount64(bm) == 1 {
 		if l := &c.leaves[bits.TrailingZeros64(bm)]; l.dep != nil {
 			if l.req&^am != 0 {
@@ -188,9 +193,6 @@ func (p *planner) combine(c *cluster, a, b *joined, am, bm uint64, cross bool) *
 			}
 			return p.withConds(c, &joined{node: n, e: e, cols: cols}, am, bm)
 		}
-	}
-	if bits.OnesCount64(am) == 1 && c.leaves[bits.TrailingZeros64(am)].dep != nil {
-		return nil
 	}
 	conds := c.crossing(am, bm)
 	if len(conds) == 0 && !cross {

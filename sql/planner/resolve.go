@@ -129,6 +129,9 @@ func candidatesFor(name string, n int, names []string, callVariadic bool) []cand
 	for _, o := range function.Lookup(name) {
 		c, ok := expand(o.Args, o.Variadic, o.Defaults, o.ArgNames, n, names, callVariadic)
 		c.ov = o
+		if ok && c.expanded && n < len(o.Args) && name != "format" && !strings.HasPrefix(name, "json") {
+			continue // concat() needs an argument; those named have forms without
+		}
 		add(c, ok)
 	}
 	if len(names) == 0 {
