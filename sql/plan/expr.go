@@ -253,7 +253,7 @@ func (e *AnyAll) Type() types.Type     { return boolType }
 func (e *Case) Type() types.Type       { return e.T }
 func (e *Coalesce) Type() types.Type   { return e.T }
 func (e *MinMax) Type() types.Type     { return e.T }
-func (e *NullIf) Type() types.Type     { return e.A.Type() }
+func (e *NullIf) Type() types.Type     { return e.A.Type().WithNotNull(false) }
 func (e *MakeArray) Type() types.Type  { return e.T }
 func (e *MakeRow) Type() types.Type    { return e.T }
 func (e *Field) Type() types.Type      { return e.T }
