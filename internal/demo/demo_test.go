@@ -11,7 +11,7 @@ func TestLay(t *testing.T) {
 	ctx := context.Background()
 	w := fileio.NewMem()
 	made, err := Lay(ctx, w)
-	if err != nil || len(made) != 9 {
+	if err != nil || len(made) != 11 {
 		t.Fatalf("made %v, %v", made, err)
 	}
 	for _, p := range []string{"default.db/orders/snapshot/LATEST", "default.db/orders/tag/tag-release-1", "tpch_append.db/lineitem/snapshot/snapshot-1"} {
