@@ -41,11 +41,9 @@ func figure(e ast.Expr) (string, int) {
 		return typeFigure(e.Type), 1
 	case *ast.TypedLiteral:
 		return typeFigure(e.Type), 1
-	case *ast.Bool:
-		return "bool", 1
 	case *ast.Case:
 		if e.Else != nil {
-			if n, s := figure(e.Else); s > 0 {
+			if n, s := figure(e.Else); s > 1 {
 				return n, s
 			}
 		}
@@ -70,11 +68,25 @@ func figure(e ast.Expr) (string, int) {
 		case ast.SubqueryArray:
 			return "array", 2
 		}
-		if sel, ok := e.Query.Body.(*ast.Select); ok && len(sel.Targets) > 0 {
-			if n := sel.Targets[0].Alias.Name; n != "" {
-				return n, 2
+		// The subquery's column has a name already, be it "?column?".
+		body := e.Query.Body
+		for {
+			op, ok := body.(*ast.SetOp)
+			if !ok {
+				break
 			}
-			return figure(sel.Targets[0].Expr)
+			body = op.Left
+		}
+		switch b := body.(type) {
+		case *ast.Select:
+			if len(b.Targets) > 0 {
+				if n := b.Targets[0].Alias.Name; n != "" {
+					return n, 2
+				}
+				return figureName(b.Targets[0].Expr), 2
+			}
+		case *ast.Values:
+			return columnName(0), 2
 		}
 	case *ast.Like:
 		if e.Kind == ast.LikeSimilar && false {
