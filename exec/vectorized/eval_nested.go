@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -46,8 +47,44 @@ func (n *makeArrayNode) eval(x *evalContext, b *vec.Batch, sel []uint16) (vec.Ve
 	if n.t.Elem != nil {
 		et = *n.t.Elem
 	}
+	if et.Kind == types.Array {
+		if err := n.rectangular(srcs, consts, rows, sel); err != nil {
+			return vec.Vec{}, err
+		}
+	}
 	child := vec.Decode(vec.Gather(et.Arrow(), srcs, src, row))
 	return vec.Vec{Arr: vec.MakeList(arrow.ListOf(child.DataType()), offs, child, nil)}, nil
+}
+
+// rectangular checks that the arrays put together are of one length, as those of
+// a PostgreSQL array of several dimensions are.
+func (n *makeArrayNode) rectangular(srcs []arrow.Array, consts []bool, rows int, sel []uint16) error {
+	lists := make([][]int32, len(srcs))
+	for k, a := range srcs {
+		lists[k], _ = vec.ListParts(a)
+	}
+	for j := range liveN(rows, sel) {
+		i := j
+		if sel != nil {
+			i = int(sel[j])
+		}
+		size := int32(-1)
+		for k, a := range srcs {
+			r := i
+			if consts[k] {
+				r = 0
+			}
+			m := int32(0)
+			if a.IsValid(r) {
+				m = lists[k][r+1] - lists[k][r]
+			}
+			if size >= 0 && m != size {
+				return pgerr.New(pgerr.ArraySubscriptError, "multidimensional arrays must have array expressions with matching dimensions")
+			}
+			size = m
+		}
+	}
+	return nil
 }
 
 type makeRowNode struct {

@@ -32,7 +32,7 @@ func (w *windowRows) aggregate(ctx context.Context, c *plan.WindowCall, args []v
 			moving = moving && (r == from || f.start[r] >= f.start[r-1] && f.end[r] >= f.end[r-1])
 		}
 	}
-	a := &windowAgg{w: w, c: c, args: args, filter: filter, f: f}
+	a := &windowAgg{w: w, c: c, args: args, filter: filter, f: f, base: -1}
 	a.call = &aggregate.Call{Ctx: ctx, Env: w.s.sc.rt.fn, ArgTypes: ts, Ret: c.T}
 	for _, d := range c.Agg.Direct {
 		e, err := compileExpr(d)
@@ -53,10 +53,17 @@ func (w *windowRows) aggregate(ctx context.Context, c *plan.WindowCall, args []v
 	}
 	_, remover := c.Agg.Def.New(a.call).(aggregate.Remover)
 	if growing || moving && remover {
+		if _, ok := c.Agg.Def.New(a.call).(aggregate.PartMerger); ok && plainState[c.Agg.Def.Name] {
+			return a.stepping(ctx)
+		}
 		return a.sliding(ctx)
 	}
 	return a.perRow(ctx)
 }
+
+// plainState names the aggregates whose states are values: merging a group
+// elsewhere leaves it as it was, so it can be looked at after every step.
+var plainState = map[string]bool{"sum": true, "count": true, "avg": true, "min": true, "max": true, "bool_and": true, "bool_or": true, "every": true}
 
 type windowAgg struct {
 	w      *windowRows
@@ -66,6 +73,7 @@ type windowAgg struct {
 	filter arrow.Array
 	f      *frame
 	vs     []vec.Vec
+	base   int // first row of vs, for step
 	groups []uint32
 	sel    []uint16
 }
@@ -198,6 +206,140 @@ func (a *windowAgg) sliding(ctx context.Context) (arrow.Array, error) {
 	}
 	flush()
 	return vec.Take(vec.Concat(a.c.T.Arrow(), out), idx), nil
+}
+
+// stepping is sliding for plain states: the frame's state moves along in one
+// group, and after each step is merged into the group of the row, so that all
+// results are read at once.
+func (a *windowAgg) stepping(ctx context.Context) (arrow.Array, error) {
+	w := a.w
+	run := a.c.Agg.Def.New(a.call)
+	rm, _ := run.(aggregate.Remover)
+	out := a.c.Agg.Def.New(a.call)
+	outs := out.(aggregate.PartMerger)
+	var results []arrow.Array
+	idx := make([]int32, w.n)
+	group, made, done := uint32(0), 0, int32(0)
+	used := 0 // groups of run
+	fresh := func() error {
+		group = uint32(used)
+		if used++; used > made {
+			made = max(64, 2*used)
+			return run.Grow(made)
+		}
+		return nil
+	}
+	const chunk = 1 << 14
+	flush := func(n int) error {
+		if n == 0 {
+			return nil
+		}
+		res, err := out.Result(0, n)
+		if err != nil {
+			return err
+		}
+		results = append(results, res)
+		out = a.c.Agg.Def.New(a.call)
+		outs = out.(aggregate.PartMerger)
+		return nil
+	}
+	one, at := []uint32{0}, []uint32{0}
+	filled := 0
+	for p := range len(w.parts) - 1 {
+		from, to := w.parts[p], w.parts[p+1]
+		if err := fresh(); err != nil {
+			return nil, err
+		}
+		lo, hi := from, from
+		for r := from; r < to; r++ {
+			s, e := a.f.start[r], a.f.end[r]
+			if r > from && s == a.f.start[r-1] && e == a.f.end[r-1] {
+				idx[r] = done - 1
+				continue
+			}
+			if s >= hi && s > lo {
+				if err := fresh(); err != nil {
+					return nil, err
+				}
+				lo, hi = s, s
+			}
+			if e > hi {
+				if err := a.step(ctx, int(hi), int(e), group, run.Update); err != nil {
+					return nil, err
+				}
+				hi = e
+			}
+			if s > lo {
+				if err := a.step(ctx, int(lo), int(s), group, rm.Remove); err != nil {
+					return nil, err
+				}
+				lo = s
+			}
+			if filled == 0 {
+				if err := out.Grow(chunk); err != nil {
+					return nil, err
+				}
+			}
+			one[0], at[0] = group, uint32(filled)
+			if err := outs.MergePart(run, one, at); err != nil {
+				return nil, err
+			}
+			filled++
+			idx[r] = done
+			done++
+			if filled == chunk {
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+				if err := flush(filled); err != nil {
+					return nil, err
+				}
+				filled = 0
+			}
+		}
+	}
+	if err := flush(filled); err != nil {
+		return nil, err
+	}
+	return vec.Take(vec.Concat(a.c.T.Arrow(), results), idx), nil
+}
+
+// step feeds rows [from, to), few as a rule, to f as members of group.
+func (a *windowAgg) step(ctx context.Context, from, to int, group uint32, f func(groups []uint32, args []vec.Vec, sel []uint16) error) error {
+	const size = vec.MaxRows / 2
+	for from < to {
+		base := from / size * size
+		end := min(to, base+size)
+		if len(a.vs) != len(a.args) || a.base != base {
+			a.base = base
+			a.vs = a.vs[:0]
+			for _, v := range a.args {
+				if !v.Const {
+					v.Arr = vec.Slice(v.Arr, base, min(a.w.n, base+size))
+				}
+				a.vs = append(a.vs, v)
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+		}
+		a.sel, a.groups = a.sel[:0], a.groups[:0]
+		for r := from; r < end; r++ {
+			if a.filter != nil {
+				if b := a.filter.(*array.Boolean); b.IsNull(r) || !b.Value(r) {
+					continue
+				}
+			}
+			a.sel, a.groups = append(a.sel, uint16(r-base)), append(a.groups, group)
+		}
+		if len(a.sel) > 0 {
+			if err := f(a.groups, a.vs, a.sel); err != nil {
+				return err
+			}
+		}
+		from = end
+	}
+	return nil
 }
 
 // perRow makes a group of every row and feeds it with its frame.
