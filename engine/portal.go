@@ -21,7 +21,6 @@ type portal struct {
 	at    time.Time
 	// cursor: made by DECLARE; then sql is its text.
 	cursor bool
-	scroll bool
 
 	life   context.Context
 	cancel context.CancelCauseFunc

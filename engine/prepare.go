@@ -305,11 +305,3 @@ func (c *planCache) put(key string, pl *planned) {
 		}
 	}
 }
-
-// clear forgets every plan (DISCARD PLANS keeps others' plans usable: they are
-// checked before each use).
-func (c *planCache) clear() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.m = map[string]*cachedPlan{}
-}

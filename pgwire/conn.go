@@ -166,7 +166,7 @@ func (c *conn) handle(typ byte, body []byte) error {
 	case 'F':
 		// Fast-path calls name functions by oid; libpq's large objects are their
 		// only users.
-		c.report(pgerr.New(pgerr.FeatureNotSupported, "function call messages are not supported"))
+		_ = c.report(pgerr.New(pgerr.FeatureNotSupported, "function call messages are not supported"))
 		c.sess.Fail()
 		return c.ready()
 	case 'd', 'c', 'f':

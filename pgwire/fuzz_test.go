@@ -24,7 +24,7 @@ func serveBytes(t *testing.T, login bool, data []byte) {
 // serveWith plays bytes to a server. The connection must end by itself once the
 // client has closed its side.
 func serveWith(t *testing.T, cfg Config, data []byte) {
-	cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	cfg.Log = slog.New(slog.DiscardHandler)
 	s := NewServer(cfg)
 	srv, cli := net.Pipe()
 	done := make(chan struct{})

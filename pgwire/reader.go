@@ -141,7 +141,8 @@ func (r *reader) message() (typ byte, body []byte, err error) {
 		if limit < r.max {
 			return 0, nil, fatal(pgerr.ProtocolViolation, "invalid message length")
 		}
-		e := fatal(pgerr.ProgramLimitExceeded, "message of %d bytes is larger than the limit of %d bytes", n, limit).(*fatalError)
+		var e *fatalError
+		errors.As(fatal(pgerr.ProgramLimitExceeded, "message of %d bytes is larger than the limit of %d bytes", n, limit), &e)
 		e.e.Hint = "The server's setting for the largest message bounds what one query or parameter set may hold."
 		return 0, nil, e
 	}

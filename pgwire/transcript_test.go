@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"flag"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -23,7 +22,7 @@ func arrays(a ...arrow.Array) []arrow.Array { return a }
 func startServer(t testing.TB, cfg Config) (*Server, string) {
 	t.Helper()
 	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	s := NewServer(cfg)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

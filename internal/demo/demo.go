@@ -90,7 +90,7 @@ func unpack() ([]file, error) {
 	var out []file
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {

@@ -35,7 +35,7 @@ func Dial(t testing.TB, addr string) *Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { nc.Close() })
-	nc.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = nc.SetDeadline(time.Now().Add(30 * time.Second))
 	return &Client{t: t, NC: nc, br: bufio.NewReader(nc)}
 }
 

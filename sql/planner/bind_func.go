@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"strings"
-
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/aggregate"
@@ -335,7 +333,6 @@ func (p *planner) setCall(s *scope, e *ast.FuncCall, c *candidate, args []plan.E
 	switch s.kind {
 	case inTarget, inOrderBy, inGroupBy, inDistinctOn:
 	case inFromFunc:
-		place = "functions in FROM"
 		return nil, p.errAt(pgerr.FeatureNotSupported, e.Pos, "set-returning functions must appear at top level of FROM")
 	case inValues:
 		place = "VALUES"
@@ -700,6 +697,3 @@ func (p *planner) hashable(t types.Type) bool {
 	}
 	return p.orderable(t)
 }
-
-// exprName is a call's name in messages.
-func exprName(n ast.Name) string { return strings.ToLower(n.Last()) }

@@ -56,7 +56,6 @@ type target struct {
 	src  ast.Expr
 	junk bool
 	id   plan.ColID
-	used bool
 }
 
 // selectState is what one SELECT gathers while its clauses are bound.

@@ -246,11 +246,9 @@ func (p *planner) literal(s string, to types.Type, explicit bool, pos ast.Pos) (
 		return p.constAt(s, to, pos), nil
 	}
 	c := &plan.Cast{F: o, Arg: src, T: to, Explicit: explicit, Pos: int32(pos)}
-	if o.Volatility != function.Immutable && !literalNow(to) {
-		// Stable input functions (timestamptz, regclass) depend on settings that
-		// a cached plan is keyed by, so they are read now, as PostgreSQL does for
-		// literals.
-	}
+	// Stable input functions (timestamptz, regclass) depend on settings that a
+	// cached plan is keyed by, so they are read now, as PostgreSQL does for
+	// literals.
 	v, err := p.evalConst(c)
 	if err != nil {
 		if errors.Is(err, errCannotEval) {
@@ -260,8 +258,6 @@ func (p *planner) literal(s string, to types.Type, explicit bool, pos ast.Pos) (
 	}
 	return p.constAt(v, tighten(to, v), pos), nil
 }
-
-func literalNow(types.Type) bool { return true }
 
 // setParam deduces a parameter's type.
 func (p *planner) setParam(e *plan.Param, to types.Type, ctx function.CastContext, pos ast.Pos) (plan.Expr, error) {

@@ -265,7 +265,7 @@ func tryDDL(t testing.TB, c *memCat, sql string) (ok bool) {
 	f := &failing{TB: t}
 	defer func() {
 		if r := recover(); r != nil {
-			if r != errStop {
+			if e, ok := r.(error); !ok || !errors.Is(e, errStop) {
 				panic(r)
 			}
 			ok = false

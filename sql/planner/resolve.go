@@ -23,16 +23,6 @@ type candidate struct {
 	expanded bool         // a variadic parameter was expanded
 }
 
-func (c *candidate) ret() types.Type {
-	switch {
-	case c.ov != nil:
-		return c.ov.Ret
-	case c.agg != nil:
-		return c.agg.Ret
-	}
-	return c.win.Ret
-}
-
 // expand fits a signature to n actual arguments; ok is false when it cannot be.
 // names are the names of the last len(names) arguments.
 func expand(params []types.Type, variadic bool, defaults int, argNames []string, n int, names []string, callVariadic bool) (c candidate, ok bool) {

@@ -88,8 +88,3 @@ func (p *planner) inlineCTEs(n plan.LNode) (plan.LNode, error) {
 	}
 	return inline(n)
 }
-
-func isRecursive(n plan.LNode) bool {
-	_, ok := n.(*plan.LRecursive)
-	return ok
-}

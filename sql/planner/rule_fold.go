@@ -67,11 +67,6 @@ func trueConst(v types.Datum) *plan.Const {
 	return &plan.Const{Value: v, T: types.Of(types.Bool).WithNotNull(v != nil)}
 }
 
-func isConstVal(e plan.Expr, v types.Datum) bool {
-	c, ok := e.(*plan.Const)
-	return ok && c.Value == v
-}
-
 func isNullConst(e plan.Expr) bool {
 	c, ok := e.(*plan.Const)
 	return ok && c.Value == nil

@@ -250,7 +250,7 @@ func (p *planner) pullAggregate(n *plan.LAggregate, outer colSet, usesOuter func
 			}
 		}
 		if at < 0 {
-			col := plan.LCol{}
+			var col plan.LCol
 			if x, ok := in.(*plan.Col); ok {
 				col = plan.LCol{ID: x.ID, Name: x.Name, T: x.T}
 			} else {

@@ -50,15 +50,12 @@ type scope struct {
 	kind   exprKind
 	// lateral counts how deep inside a LATERAL item the binder is.
 	lateral int
-	// target are the columns of outer aggregates.
-	depth int
 }
 
 // cteDef is a name of WITH.
 type cteDef struct {
-	name    string
-	def     *ast.CTE
-	columns []string
+	name string
+	def  *ast.CTE
 	// cte is the bound definition; nil for one that is bound anew at each use.
 	cte      *plan.LCTE
 	cols     []outCol
@@ -67,8 +64,6 @@ type cteDef struct {
 	rec      *recState
 	inline   *bound
 	visible  bool
-	err      error
-	simple   bool
 	useCount int
 }
 
@@ -80,7 +75,6 @@ type recState struct {
 	name string
 	// forbidden, when not "", names why a reference here is 42P19.
 	forbidden string
-	selfRefOK bool
 }
 
 // exprKind tells which clause an expression stands in, for what it may hold.

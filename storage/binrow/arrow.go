@@ -22,7 +22,6 @@ type ArrowEncoder struct {
 type encodeCol struct {
 	t     types.Type
 	arr   arrow.Array
-	width int // of the values in ints' memory
 	i16   []int16
 	i32   []int32
 	i64   []int64

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -123,7 +122,7 @@ func open(t *testing.T, dir string) (string, *engine.Session) {
 	if err := os.CopyFS(tmp, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.Open(t.Context(), engine.Config{Warehouse: tmp, AnyDatabase: true, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+	e, err := engine.Open(t.Context(), engine.Config{Warehouse: tmp, AnyDatabase: true, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal("open ", dir, ": ", err)
 	}

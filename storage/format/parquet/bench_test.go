@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand"
@@ -164,7 +165,7 @@ func readLibrary(f []byte) error {
 		rows := g.Rows()
 		for {
 			_, err := rows.ReadRows(buf)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

@@ -46,7 +46,7 @@ func libraryRows(b []byte) ([][][]cell, error) {
 				}
 				out = append(out, cs)
 			}
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err != nil {

@@ -138,7 +138,7 @@ func (l *nestedLeaf) part(ctx context.Context, n int, keep []uint16, base int) e
 				return err
 			}
 		}
-		end := l.bufAt
+		var end int
 		var err error
 		if keep == nil {
 			end, err = l.takeAll(n, &begun)

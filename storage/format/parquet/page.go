@@ -234,7 +234,7 @@ func (c *chunkReader) header(ctx context.Context) (pageHeader, int64, error) {
 			b = b[:left]
 		}
 		h, err := parsePageHeader(b)
-		if err == errShort && k < left && n < 1<<24 {
+		if errors.Is(err, errShort) && k < left && n < 1<<24 {
 			continue
 		}
 		if err != nil {

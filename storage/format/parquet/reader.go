@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -95,7 +96,8 @@ func open(ctx context.Context, f fileio.File, row types.Schema) (r *Reader, err 
 	for _, fd := range row {
 		b, err := bind(r.root, fd)
 		if err != nil {
-			if u, ok := err.(*fileio.UnsupportedError); ok {
+			var u *fileio.UnsupportedError
+			if errors.As(err, &u) {
 				return nil, u
 			}
 			return nil, &fileio.CorruptionError{Path: f.Path(), Offset: -1, Reason: err.Error()}
