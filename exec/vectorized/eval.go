@@ -241,7 +241,12 @@ func compileNode(e plan.Expr, depth int) (evalNode, error) {
 		if e.F == nil || e.F.Kernel == nil {
 			return compile(e.Arg, depth)
 		}
-		return newCall(e.F, []plan.Expr{e.Arg}, e.T, depth)
+		n, err := newCall(e.F, []plan.Expr{e.Arg}, e.T, depth)
+		if err != nil {
+			return nil, err
+		}
+		n.call.Explicit = e.Explicit
+		return n, nil
 	case *plan.And:
 		return compileLogic(e.Args, false, depth)
 	case *plan.Or:
