@@ -227,8 +227,9 @@ func Power(base, exp *Dec) (*Dec, error) {
 		base = base.Neg()
 	}
 	lw := lnWeight(base)
-	approx := lnTo(base, max(minSigDigits-lw, 0))
-	v := Mul(approx, exp).Float64()
+	// To about 8 digits: what PostgreSQL chooses the result's scale by.
+	low := max(8-lw, 0)
+	v := Mul(lnTo(base, low), exp).Round(low).Float64()
 	if math.Abs(v) > maxResultScale*3.01 {
 		if v > 0 {
 			return nil, ErrOverflow

@@ -276,6 +276,17 @@ func parseFloat(s string, bits int, typ string) (types.Datum, error) {
 	switch strings.ToLower(strings.TrimLeft(b, "+-")) {
 	case "nan", "inf", "infinity":
 	default:
+		if h := strings.ToLower(strings.TrimLeft(b, "+-")); strings.HasPrefix(h, "0x") {
+			// C's strtod reads hexadecimal floats; there the exponent may be missing.
+			if strings.IndexByte(h, 'p') < 0 {
+				b += "p0"
+			}
+			f, err := strconv.ParseFloat(b, bits)
+			if err != nil || strings.IndexByte(b, '_') >= 0 {
+				return nil, badSyntax(typ, s)
+			}
+			return f, nil
+		}
 		for _, c := range []byte(b) {
 			if !isDigit(c) && c != '.' && c != '+' && c != '-' && c|0x20 != 'e' {
 				return nil, badSyntax(typ, s)

@@ -66,7 +66,7 @@ func posixZone(s string) (*time.Location, bool) {
 			i++
 		}
 		abbrev = s[:i]
-		if i < 3 {
+		if i < 1 {
 			return nil, false
 		}
 	}

@@ -2,6 +2,7 @@ package function
 
 import (
 	"math"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -114,7 +115,7 @@ func buildCasts() {
 		})))
 		cast(s, name, Implicit, onDict(sfn1(func(dst []byte, s []byte) ([]byte, error) { return append(dst, pgtext.TruncateName(string(s))...), nil })))
 		if s != bp {
-			stableCast(s, rclass, Implicit, parseText)
+			stableCast(s, rclass, Implicit, textToClass)
 		}
 	}
 	cast(char, i4, Explicit, fn1(func(s []byte) (int64, error) {
@@ -145,13 +146,13 @@ func buildCasts() {
 		})
 	}))
 	cast(ts, date, Assignment, fn1(func(us int64) (int64, error) { return tsToDate(us), nil }))
-	cast(ts, tim, Assignment, fn1(func(us int64) (int64, error) {
+	cast(ts, tim, Assignment, fitted(fn1(func(us int64) (int64, error) {
 		if tsInf(us) {
 			return 0, errNull
 		}
 		_, tod := pgtext.SplitTimestamp(us)
 		return tod, nil
-	}))
+	})))
 	stableCast(ts, tz, Implicit, zoneCast(true))
 	stableCast(tz, ts, Assignment, zoneCast(false))
 	stableCast(tz, date, Assignment, withCall(func(c *Call) Kernel {
@@ -163,7 +164,7 @@ func buildCasts() {
 			return tsToDate(zoneToLocal(z, us)), nil
 		})
 	}))
-	stableCast(tz, tim, Assignment, withCall(func(c *Call) Kernel {
+	stableCast(tz, tim, Assignment, fitted(withCall(func(c *Call) Kernel {
 		z := sessionZone(c)
 		return fn1(func(us int64) (int64, error) {
 			if tsInf(us) {
@@ -172,8 +173,8 @@ func buildCasts() {
 			_, tod := pgtext.SplitTimestamp(zoneToLocal(z, us))
 			return tod, nil
 		})
-	}))
-	stableCast(tz, ttz, Assignment, withCall(func(c *Call) Kernel {
+	})))
+	stableCast(tz, ttz, Assignment, fitted(withCall(func(c *Call) Kernel {
 		z := sessionZone(c)
 		return fn1(func(us int64) ([]byte, error) {
 			if tsInf(us) {
@@ -183,10 +184,10 @@ func buildCasts() {
 			_, tod := pgtext.SplitTimestamp(local)
 			return pgtext.EncodeTimeTZ(tod, int32((us-local)/pgtext.UsPerSecond)), nil
 		})
-	}))
+	})))
 	cast(tim, iv, Implicit, fn1(func(us int64) (pgtext.Interval, error) { return pgtext.Interval{Micros: us}, nil }))
-	cast(iv, tim, Assignment, fn1(func(v pgtext.Interval) (int64, error) { return wrapDay(v.Micros), nil }))
-	stableCast(tim, ttz, Implicit, withCall(func(c *Call) Kernel {
+	cast(iv, tim, Assignment, fitted(fn1(func(v pgtext.Interval) (int64, error) { return wrapDay(v.Micros), nil })))
+	stableCast(tim, ttz, Implicit, fitted(withCall(func(c *Call) Kernel {
 		z := sessionZone(c)
 		now := nowMicros(c)
 		local := zoneToLocal(z, now)
@@ -195,13 +196,28 @@ func buildCasts() {
 			_, off := z.ToUTC(d*86400 + us/pgtext.UsPerSecond)
 			return pgtext.EncodeTimeTZ(us, int32(-off)), nil
 		})
-	}))
-	cast(ttz, tim, Assignment, fn1(func(b []byte) (int64, error) { us, _ := pgtext.DecodeTimeTZ(b); return us, nil }))
+	})))
+	cast(ttz, tim, Assignment, fitted(fn1(func(b []byte) (int64, error) { us, _ := pgtext.DecodeTimeTZ(b); return us, nil })))
 	// JSON.
 	cast(json, jsonb, Assignment, parseText)
 	cast(jsonb, json, Assignment, nil)
 	cast(types.Int2Vector, types.Array, Implicit, nil)
 	cast(types.OIDVector, types.Array, Implicit, nil)
+}
+
+// fitted applies the digits of the target's type to what k makes.
+func fitted(k Kernel) Kernel {
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		a, err := k(c, args)
+		if err != nil || c.Ret.Mod == 0 {
+			return a, err
+		}
+		sub := *c
+		if a.Len() != c.N {
+			sub.Sel = nil
+		}
+		return fitTime(&sub, []vec.Vec{{Arr: a, Const: a.Len() == 1 && c.N != 1}})
+	}
 }
 
 func nowMicros(c *Call) int64 {
@@ -386,34 +402,34 @@ func numericToInt(to types.Kind) Kernel {
 	})
 }
 
-var intToOID = fn1(func(v int64) (int64, error) {
-	if v > math.MaxUint32 {
-		return 0, pgerr.New(pgerr.NumericValueOutOfRange, "OID out of range")
-	}
-	return int64(uint32(v)), nil
+// intToOID: int4 wraps as PostgreSQL's label-only cast does, int8 is checked.
+var intToOID = withCall(func(c *Call) Kernel {
+	wide := argType(c, 0).Kind == types.Int8
+	return fn1(func(v int64) (int64, error) {
+		if wide && (v > math.MaxUint32 || v < 0) {
+			return 0, pgerr.New(pgerr.NumericValueOutOfRange, "OID out of range")
+		}
+		return int64(uint32(v)), nil
+	})
 })
 
 var oidToInt4 = fn1(func(v int64) (int64, error) { return int64(int32(v)), nil })
 
-var floatToFloat = fn1(func(f float64) (float64, error) { return f, nil })
-
-func init() {
-	floatToFloat = withCall(func(c *Call) Kernel {
-		if c.Ret.Kind == types.Float8 {
-			return fn1(func(f float64) (float64, error) { return f, nil })
+var floatToFloat = withCall(func(c *Call) Kernel {
+	if c.Ret.Kind == types.Float8 {
+		return fn1(func(f float64) (float64, error) { return f, nil })
+	}
+	return fn1(func(f float64) (float64, error) {
+		g := float64(float32(f))
+		if math.IsInf(g, 0) && !math.IsInf(f, 0) {
+			return 0, errFloatOverflow()
 		}
-		return fn1(func(f float64) (float64, error) {
-			g := float64(float32(f))
-			if math.IsInf(g, 0) && !math.IsInf(f, 0) {
-				return 0, errFloatOverflow()
-			}
-			if g == 0 && f != 0 {
-				return 0, errFloatUnderflow()
-			}
-			return g, nil
-		})
+		if g == 0 && f != 0 {
+			return 0, errFloatUnderflow()
+		}
+		return g, nil
 	})
-}
+})
 
 var floatToNumeric = withCall(func(c *Call) Kernel {
 	conv := numeric.FromFloat64
@@ -543,7 +559,23 @@ var parseText = onDict(func(c *Call, args []vec.Vec) (arrow.Array, error) {
 	if isReg(t.Kind) {
 		return fn1(func(s string) (int64, error) { return parseReg(c, t.Kind, s) })(c, args)
 	}
+	if argType(c, 0).Kind == types.BpChar {
+		// Input functions see the blanks of char(n).
+		sub := *c
+		sub.ArgTypes = []types.Type{tText}
+		c = &sub
+	}
 	return fn1(func(s string) (types.Datum, error) { return pgtext.Parse(t, s, st) })(c, args)
+})
+
+// textToClass is text to regclass: unlike the input function it takes names only.
+var textToClass = withCall(func(c *Call) Kernel {
+	return fn1(func(s string) (int64, error) {
+		if t := strings.Trim(s, "0123456789"); t == "" || s == "-" {
+			return 0, pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", s)
+		}
+		return parseReg(c, types.RegClass, s)
+	})
 })
 
 // toText runs the output function of the source type.
@@ -555,6 +587,9 @@ func toText(c *Call, args []vec.Vec) (arrow.Array, error) {
 	}
 	t := argType(c, 0)
 	f := TextAppender(c, t, args[0].Arr)
+	if c.Ret.Kind == types.Name {
+		f = outAppender(c, t, args[0].Arr)
+	}
 	limit := 0
 	if c.Ret.Kind == types.Varchar || c.Ret.Kind == types.BpChar {
 		limit = int(c.Ret.Mod) - 4

@@ -641,7 +641,7 @@ func comparisons() []*Overload {
 		return cmpVia[[]byte, []byte](op, func(_ *Call, a, b []byte) int { return bytes.Compare(a, b) })
 	})
 	add(types.JSONB, types.JSONB, func(op vec.CmpOp) Kernel {
-		return cmpVia[string, string](op, func(_ *Call, a, b string) int { return compareJSONB(pgtext.JSONRaw(a), pgtext.JSONRaw(b)) })
+		return cmpVia[string, string](op, func(_ *Call, a, b string) int { return compareTopJSONB(pgtext.JSONRaw(a), pgtext.JSONRaw(b)) })
 	})
 	add(types.OID, types.OID, cmpFixed[int64])
 	add(types.XID, types.XID, cmpFixed[int64], "=", "<>")

@@ -2,6 +2,7 @@ package function
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -169,6 +170,9 @@ func makeDate(y, m, d int64) (int64, bool) {
 }
 
 func errDateField(y, m, d int64) error {
+	if y > 0 && y <= math.MaxInt32 && m >= 1 && m <= 12 && d >= 1 && d <= int64(pgtext.DaysInMonth(int(y), int(m))) {
+		return pgerr.New(pgerr.DatetimeFieldOverflow, "date out of range: %d-%02d-%02d", y, m, d)
+	}
 	return pgerr.New(pgerr.DatetimeFieldOverflow, "date field value out of range: %d-%02d-%02d", y, m, d)
 }
 
@@ -181,7 +185,24 @@ func makeTOD(h, m int64, s float64) (int64, error) {
 			return t, nil
 		}
 	}
-	return 0, pgerr.New(pgerr.DatetimeFieldOverflow, "time field value out of range: %d:%02d:%02g", h, m, s)
+	return 0, pgerr.New(pgerr.DatetimeFieldOverflow, "time field value out of range: %d:%02d:%s", h, m, formatG(s))
+}
+
+// formatG is printf's %02g with PostgreSQL's words for what is not finite.
+func formatG(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	}
+	s := strconv.FormatFloat(f, 'g', 6, 64)
+	if len(s) < 2 {
+		s = "0" + s
+	}
+	return s
 }
 
 func makeTimestamp(y, mo, d, h, mi int64, s float64) (int64, error) {
@@ -335,14 +356,14 @@ func dateFunctions() []*Overload {
 	add("date_trunc", tTS, truncKernel(types.Timestamp), "The timestamp cut to a unit.", tText, tTS)
 	stable(add("date_trunc", tTZ, truncKernel(types.TimestampTZ), "The instant cut to a unit, in the session's zone.", tText, tTZ))
 	stable(add("date_trunc", tTZ, fn3(func(name string, us int64, zone string) (int64, error) {
+		if tsInf(us) {
+			return us, nil
+		}
 		l, err := zoneByName(zone)
 		if err != nil {
 			return 0, err
 		}
-		u := unitOf(name)
-		if tsInf(us) && u != uNone {
-			return us, nil
-		}
+		u := truncUnit(name)
 		r, ok := truncInZone(pgtext.NewZone(l), u, us)
 		if !ok {
 			return 0, unitErr(u, name, types.TimestampTZ)
@@ -350,7 +371,7 @@ func dateFunctions() []*Overload {
 		return r, nil
 	}), "The instant cut to a unit, in a zone.", tText, tTZ, tText))
 	add("date_trunc", tIV, fn2(func(name string, v pgtext.Interval) (pgtext.Interval, error) {
-		return truncInterval(unitOf(name), v, name)
+		return truncInterval(truncUnit(name), v, name)
 	}), "The interval cut to a unit.", tText, tIV)
 	add("date_bin", tTS, fn3(dateBin), "The start of the bin, of equal width, that a timestamp falls into.", tIV, tTS, tTS)
 	add("date_bin", tTZ, fn3(dateBin), "The start of the bin, of equal width, that an instant falls into.", tIV, tTZ, tTZ)
@@ -388,6 +409,9 @@ func dateFunctions() []*Overload {
 	named(add("make_date", tDate, fn3(func(y, m, d int64) (int64, error) {
 		r, ok := makeDate(y, m, d)
 		if !ok {
+			if y < 0 && y != math.MinInt32 {
+				y++ // as PostgreSQL prints years before Christ here
+			}
 			return 0, errDateField(y, m, d)
 		}
 		return r, nil
@@ -446,9 +470,12 @@ func dateFunctions() []*Overload {
 	add("timezone", tTS, zoneKernel(func(z *pgtext.Zone, us int64) int64 { return zoneToLocal(z, us) }), "The local time of an instant in a zone.", tText, tTZ)
 	ivZone := func(f func(z *pgtext.Zone, us int64) int64) Kernel {
 		return fn2(func(v pgtext.Interval, us int64) (int64, error) {
+			if tsInf(us) {
+				return us, nil
+			}
 			z, err := intervalZone(v)
-			if err != nil || tsInf(us) {
-				return us, err
+			if err != nil {
+				return 0, err
 			}
 			return checkTS(f(z, us), true)
 		})
@@ -515,11 +542,21 @@ func castKernel(from, to types.Kind) Kernel {
 	}
 }
 
+// truncUnit is the unit that date_trunc knows by a name: those of intervals.
+func truncUnit(name string) unit {
+	switch u := unitOf(name); u {
+	case uEpoch, uJulian, uISODOW, uISOYear, uDOW, uDOY:
+		return uNone
+	default:
+		return u
+	}
+}
+
 func truncKernel(k types.Kind) Kernel {
 	return withCall(func(c *Call) Kernel {
 		z := sessionZone(c)
 		return fn2(func(name string, us int64) (int64, error) {
-			u := unitOf(name)
+			u := truncUnit(name)
 			if tsInf(us) && u != uNone {
 				return us, nil
 			}
@@ -544,15 +581,15 @@ func zoneKernel(f func(z *pgtext.Zone, us int64) int64) Kernel {
 		var z *pgtext.Zone
 		last := ""
 		return fn2(func(name string, us int64) (int64, error) {
+			if tsInf(us) {
+				return us, nil
+			}
 			if z == nil || name != last {
 				l, err := zoneByName(name)
 				if err != nil {
 					return 0, err
 				}
 				z, last = pgtext.NewZone(l), name
-			}
-			if tsInf(us) {
-				return us, nil
 			}
 			return checkTS(f(z, us), true)
 		})(c, args)
@@ -576,17 +613,18 @@ func makeInterval(_ *Call, a []types.Datum) (types.Datum, error) {
 	if math.IsInf(secs, 0) || math.IsNaN(secs) {
 		return nil, errIntervalRange()
 	}
-	m, d := years*12+months, weeks*7+days
+	// Months and days wrap, as in PostgreSQL 15.
+	m, d := int32(years*12+months), int32(weeks*7+days)
 	us := math.RoundToEven(secs * 1e6)
 	t := hours*pgtext.UsPerHour + mins*pgtext.UsPerMinute
-	if m != int64(int32(m)) || d != int64(int32(d)) || math.Abs(us) >= math.MaxInt64 {
+	if math.Abs(us) >= math.MaxInt64 {
 		return nil, errIntervalRange()
 	}
 	t, ok := add64(t, int64(us))
 	if !ok {
 		return nil, errIntervalRange()
 	}
-	return pgtext.Interval{Micros: t, Days: int32(d), Months: int32(m)}.Bytes(), nil
+	return pgtext.Interval{Micros: t, Days: d, Months: m}.Bytes(), nil
 }
 
 // overlapsRow is SQL's OVERLAPS, with its rule for NULL ends.

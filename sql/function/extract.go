@@ -288,7 +288,7 @@ func partsOf(c *Call, name string, v vec.Vec, t types.Type) (func(i int) (part, 
 		r := reader[int64](v, t)
 		return func(i int) (part, error) {
 			us := r(i)
-			if tsInf(us) && u != uTZ && u != uTZHour && u != uTZMinute {
+			if tsInf(us) {
 				return infinitePart(u, sign64(us)), nil
 			}
 			return wrap(timestampPart(u, us))
@@ -355,6 +355,18 @@ func (p part) float() float64 {
 // partKernel evaluates extract (numeric) or date_part (float8).
 func partKernel(asFloat bool) Kernel {
 	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		if asFloat && argType(c, 1).Kind == types.Date {
+			// date_part of a date is that of the timestamp.
+			sub := *c
+			sub.Ret, sub.ArgTypes, sub.State = types.Of(types.Timestamp), argTypesOf(c)[1:], nil
+			ts, err := castTable[castKey{types.Date, types.Timestamp}].kernel(&sub, args[1:])
+			if err != nil {
+				return nil, err
+			}
+			d := *c
+			d.ArgTypes = []types.Type{argType(c, 0), sub.Ret}
+			return partKernel(true)(&d, []vec.Vec{args[0], {Arr: ts, Const: args[1].Const}})
+		}
 		n := rowsOf(c, args)
 		valid, none := strictValid(n, args)
 		if none {
@@ -431,4 +443,9 @@ func extracts() []*Overload {
 			&Overload{Name: "date_part", Args: args, Ret: types.Of(types.Float8), Strict: true, Volatility: v, Kernel: partKernel(true), Doc: "Part of a date or time, as double precision."})
 	}
 	return out
+}
+
+// argTypesOf is c.ArgTypes with at least two entries.
+func argTypesOf(c *Call) []types.Type {
+	return []types.Type{argType(c, 0), argType(c, 1)}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -523,9 +524,8 @@ func floatToChar(dst []byte, f float64, d numDesc, digits int) ([]byte, error) {
 	}
 	s := text(post)
 	neg := strings.HasPrefix(s, "-")
-	d2 := d
-	d2.post = d.post
-	return d2.format(dst, strings.TrimPrefix(s, "-"), neg), nil
+	d.post = post
+	return d.format(dst, strings.TrimPrefix(s, "-"), neg), nil
 }
 
 func toNumber(s string, d numDesc) (*dec, error) {
@@ -535,122 +535,147 @@ func toNumber(s string, d numDesc) (*dec, error) {
 	if d.eee {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "\"EEEE\" not supported for input")
 	}
-	neg, bracket := false, false
-	var digits []byte
-	frac, readDec := 0, false
-	i := 0
-	skip := func() {
-		for i < len(s) && s[i] == ' ' {
-			i++
-		}
-	}
-	sign := func() {
-		skip()
-		if i < len(s) {
-			switch s[i] {
-			case '-':
-				neg = true
-				i++
-			case '+':
-				i++
-			case '<':
-				if d.bracket {
-					neg, bracket = true, true
-					i++
-				}
-			}
-		}
-	}
-	skip()
-	pre, post := 0, 0
-	for k := 0; k < len(d.nodes) && i < len(s); k++ {
-		n := d.nodes[k]
-		switch n.key {
-		case "9", "0":
-			if len(digits) == 0 && !neg {
-				sign()
-			}
-			if i < len(s) && s[i] == '.' && d.decimal && !readDec {
-				// Fewer digits than places: the point comes later.
-				continue
-			}
-			if i < len(s) && s[i] >= '0' && s[i] <= '9' {
-				if readDec {
-					if post >= d.post {
-						continue
-					}
-					post++
-					frac++
-				} else {
-					pre++
-				}
-				digits = append(digits, s[i])
-				i++
-			} else if i < len(s) && s[i] == ' ' && len(digits) == 0 {
-				i++
-			}
-		case ".", "D":
-			if i < len(s) && s[i] == '.' {
-				readDec = true
-				i++
-			}
-		case ",", "G":
-			if i < len(s) && s[i] == ',' {
-				i++
-			}
-		case "S", "MI", "SG", "PL":
-			if n.key == "PL" {
-				if i < len(s) && s[i] == '+' {
-					i++
-				}
-				continue
-			}
-			sign()
-		case "PR":
-			if bracket && i < len(s) && s[i] == '>' {
-				i++
-			}
-		case "L":
-			if i < len(s) && (s[i] < '0' || s[i] > '9') {
-				i += charLen([]byte(s[i:]))
-			}
-		case "TH":
-			i += 2
-		case "FM", "B", "C", "V", "SP":
-		case "":
-			i += charLen([]byte(s[i:]))
-		}
-	}
-	// A sign behind the number.
-	if i < len(s) && s[i] == '-' && (d.lsign != 0 || d.minus) {
-		neg = true
-	}
-	if len(digits) == 0 {
-		return nil, pgerr.New(pgerr.InvalidTextRepresentation, "invalid input syntax for type numeric: \"%s\"", " ")
-	}
-	text := string(digits[:len(digits)-frac])
-	if text == "" {
-		text = "0"
-	}
-	if frac > 0 {
-		text += "." + string(digits[len(digits)-frac:])
-	}
-	if neg {
-		text = "-" + text
-	}
+	r := &numReader{d: d, s: s, sign: ' '}
+	r.run()
+	text := string(r.sign) + strings.TrimSuffix(string(r.out), ".")
 	v, err := numeric.Parse(text)
 	if err != nil {
-		return nil, numericErr(err)
+		return nil, pgerr.New(pgerr.InvalidTextRepresentation, "invalid input syntax for type numeric: \"%s\"", text)
+	}
+	prec := d.pre + d.multi + r.post
+	if v.Coef.Sign() != 0 && v.Digits()-int(v.Scale) > prec-r.post {
+		return nil, pgtext.NumericOverflow(prec, r.post)
 	}
 	if d.isMulti && d.multi > 0 {
-		m := &dec{}
-		m.Coef.Set(numeric.Pow10(int32(d.multi)))
-		if v, err = numeric.Div(v, m); err != nil {
-			return nil, numericErr(err)
-		}
-		return v, nil
+		m := &dec{Scale: int32(d.multi)}
+		m.Coef.SetInt64(1)
+		v = numeric.Mul(v, m.Round(max(int32(d.multi), 16)))
 	}
-	return v.Round(int32(d.post)), nil
+	return v, nil
+}
+
+// numReader reads a number by a template, as PostgreSQL does: a digit place
+// takes a digit or skips what stands there.
+type numReader struct {
+	d         numDesc
+	s         string
+	i         int
+	sign      byte
+	out       []byte
+	pre, post int
+	dec       bool
+}
+
+func (r *numReader) at(k int) byte {
+	if k < len(r.s) {
+		return r.s[k]
+	}
+	return 0
+}
+
+func (r *numReader) skipOther(n int) {
+	for ; n > 0 && r.i < len(r.s) && strings.IndexByte("0123456789.,+-", r.s[r.i]) < 0; n-- {
+		r.i += charLen([]byte(r.s[r.i:]))
+	}
+}
+
+func (r *numReader) run() {
+	for _, n := range r.d.nodes {
+		if r.i >= len(r.s) {
+			return
+		}
+		switch n.key {
+		case "9", "0", ".", "D":
+			r.place(n.key)
+		case ",", "G":
+			if r.d.fill || r.s[r.i] != ',' {
+				continue
+			}
+		case "L":
+			r.skipOther(1)
+			continue
+		case "TH":
+			if !r.d.decimal && r.sign != '-' {
+				r.skipOther(2)
+			}
+			continue
+		case "MI":
+			if r.s[r.i] != '-' {
+				r.skipOther(1)
+				continue
+			}
+			r.sign = '-'
+		case "PL":
+			if r.s[r.i] != '+' {
+				r.skipOther(1)
+				continue
+			}
+			r.sign = '+'
+		case "SG":
+			if r.s[r.i] != '+' && r.s[r.i] != '-' {
+				r.skipOther(1)
+				continue
+			}
+			r.sign = r.s[r.i]
+		case "":
+			r.i += charLen([]byte(r.s[r.i:]))
+			continue
+		default:
+			continue
+		}
+		r.i++
+	}
+}
+
+func (r *numReader) place(key string) {
+	d := &r.d
+	if r.at(r.i) == ' ' {
+		r.i++
+	}
+	if r.i >= len(r.s) {
+		return
+	}
+	if r.sign == ' ' && (key == "0" || key == "9") && r.pre+r.post == 0 {
+		switch c := r.s[r.i]; {
+		case c == '-' || d.bracket && c == '<' && d.lsign >= 0:
+			r.sign = '-'
+			r.i++
+		case c == '+':
+			r.sign = '+'
+			r.i++
+		}
+	}
+	if r.i >= len(r.s) {
+		return
+	}
+	read := false
+	switch c := r.s[r.i]; {
+	case c >= '0' && c <= '9':
+		if r.dec && r.post == d.post {
+			return
+		}
+		r.out = append(r.out, c)
+		if r.dec {
+			r.post++
+		} else {
+			r.pre++
+		}
+		read = true
+	case d.decimal && !r.dec && c == '.':
+		r.out = append(r.out, '.')
+		r.dec, read = true, true
+	}
+	if r.sign != ' ' || r.pre+r.post == 0 {
+		return
+	}
+	if d.lsign != 0 {
+		if next := r.at(r.i + 1); read && (next == '-' || next == '+') {
+			r.sign = next
+			r.i++
+		}
+	} else if c := r.at(r.i); !read && !d.plus && !d.minus && (c == '-' || c == '+') {
+		r.sign = c
+	}
 }
 
 type numTemplates struct {

@@ -23,6 +23,27 @@ func jsonRank(r pgtext.JSONRaw) int {
 	return 0
 }
 
+// compareTopJSONB is compareJSONB for whole values. There a scalar is an array
+// of one within, and arrays compare by length first: that is why [] is less than
+// any scalar although arrays are greater.
+func compareTopJSONB(a, b pgtext.JSONRaw) int {
+	ka, kb := a.Kind(), b.Kind()
+	scalar := func(k byte) bool { return k != 'a' && k != 'o' }
+	switch {
+	case ka == 'a' && scalar(kb):
+		if a.Len() == 0 {
+			return -1
+		}
+		return 1
+	case kb == 'a' && scalar(ka):
+		if b.Len() == 0 {
+			return 1
+		}
+		return -1
+	}
+	return compareJSONB(a, b)
+}
+
 // compareJSONB orders jsonb values as PostgreSQL's btree does: object > array >
 // boolean > number > string > null; an empty top-level array is least.
 func compareJSONB(a, b pgtext.JSONRaw) int {

@@ -525,6 +525,9 @@ func objectFromPairs(a []types.Datum) (string, error) {
 	var vals []types.Datum
 	if len(a) > 1 {
 		vals = asArray(a[1])
+		if kd, vd := dims(keys), dims(vals); len(kd) > 1 || len(kd) != len(vd) {
+			return "", pgerr.New(pgerr.ArraySubscriptError, "wrong number of array subscripts")
+		}
 		if len(keys) != len(vals) {
 			return "", pgerr.New(pgerr.ArraySubscriptError, "mismatched array dimensions")
 		}

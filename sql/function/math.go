@@ -70,7 +70,37 @@ func lnFloat(a float64) (float64, error) {
 	if a < 0 {
 		return 0, numericErr(numeric.ErrLogNegative)
 	}
-	return math.Log(a), nil
+	return logOf(a), nil
+}
+
+// logOf is math.Log with subnormal numbers brought into the normal range first:
+// the assembly of some processors does not take them.
+func logOf(a float64) float64 {
+	if a > 0 && a < 0x1p-1022 {
+		return math.Log(a*0x1p54) - 54*math.Ln2
+	}
+	return math.Log(a)
+}
+
+// log10Of keeps the exponent apart, so that powers of ten are exact.
+func log10Of(a float64) float64 {
+	if a <= 0 || math.IsInf(a, 0) || math.IsNaN(a) {
+		return math.Log10(a)
+	}
+	const (
+		ivln10   = 4.34294481903251816668e-01
+		log2hi10 = 3.01029995663611771306e-01
+		log2lo10 = 3.69423907715893078616e-13
+	)
+	frac, exp := math.Frexp(a) // [0.5, 1)
+	k := exp - 1
+	x := frac * 2
+	if k < 0 {
+		k++
+		x = frac
+	}
+	y := float64(k)
+	return y*log2lo10 + ivln10*math.Log(x) + y*log2hi10
 }
 
 func log10Float(a float64) (float64, error) {
@@ -80,7 +110,7 @@ func log10Float(a float64) (float64, error) {
 	if a < 0 {
 		return 0, numericErr(numeric.ErrLogNegative)
 	}
-	return math.Log10(a), nil
+	return log10Of(a), nil
 }
 
 const rpd = 0.0174532925199432957692 // radians per degree
@@ -184,7 +214,7 @@ func signFloat(a float64) float64 {
 	case a < 0:
 		return -1
 	}
-	return a
+	return 0
 }
 
 func gcdInt(k types.Kind) func(a, b int64) (int64, error) {

@@ -110,7 +110,11 @@ func parseReg(c *Call, k types.Kind, s string) (int64, error) {
 				return int64(oid), nil
 			}
 		}
-		return 0, pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", strings.ReplaceAll(s, "\"", ""))
+		parts := splitQualified(s)
+		for i := range parts {
+			parts[i] = unquoteIdent(parts[i])
+		}
+		return 0, pgerr.New(pgerr.UndefinedTable, "relation \"%s\" does not exist", strings.Join(parts, "."))
 	case types.RegNamespace:
 		name := unquoteIdent(s)
 		if cat != nil {

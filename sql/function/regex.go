@@ -26,6 +26,7 @@ type pgRegex struct {
 	re     *regexp.Regexp // nil when back is used
 	back   *btRegex
 	groups int
+	empty  bool // matches the empty string
 }
 
 // match reports whether s contains a match.
@@ -79,7 +80,28 @@ func (r *pgRegex) findFrom(s string, at int) ([]int, error) {
 // moves on by one character.
 func (r *pgRegex) all(s string, at int) ([][]int, error) {
 	if r.back == nil && at == 0 {
-		return r.re.FindAllStringSubmatchIndex(s, -1), nil
+		ms := r.re.FindAllStringSubmatchIndex(s, -1)
+		if !r.empty || len(ms) == 0 {
+			return ms, nil
+		}
+		// Package regexp leaves out an empty match right behind another one.
+		var out [][]int
+		for i, m := range ms {
+			out = append(out, m)
+			e := m[1]
+			if m[0] == e || i+1 < len(ms) && ms[i+1][0] == e || anchored(r.re) {
+				continue
+			}
+			if x := r.re.FindStringSubmatchIndex(s[e:]); x != nil && x[1] == 0 {
+				for k := range x {
+					if x[k] >= 0 {
+						x[k] += e
+					}
+				}
+				out = append(out, x)
+			}
+		}
+		return out, nil
 	}
 	var out [][]int
 	for at <= len(s) {
@@ -193,7 +215,7 @@ func compileRegex(pat string, f regexFlags) (*pgRegex, error) {
 		if greedy {
 			re.Longest()
 		}
-		r = &pgRegex{re: re, groups: re.NumSubexp()}
+		r = &pgRegex{re: re, groups: re.NumSubexp(), empty: re.MatchString("")}
 	}
 	regexCached.Lock()
 	if regexCached.n++; regexCached.n > 500 {
@@ -844,7 +866,7 @@ func regexSplit(s, pat, flags, fn string) ([]types.Datum, error) {
 	}
 	for _, m := range ms {
 		// An empty match at the ends or right behind the last one cuts nothing.
-		if m[1] == m[0] && (m[0] >= len(s) || m[0] <= last && m[0] == 0) {
+		if m[1] == m[0] && (m[0] >= len(s) || m[0] <= last && m[0] == 0 || m[0] == last) {
 			continue
 		}
 		out = append(out, s[last:m[0]])
@@ -1084,13 +1106,14 @@ func regexFunctions() []*Overload {
 		for _, c := range []struct {
 			name     string
 			v, least int64
-		}{{"start", start, 1}, {"n", n, 1}, {"subexpr", sub, 0}} {
-			if err := checkPositive(c.name, c.v, c.least); err != nil {
-				return nil, err
+		}{{"start", start, 1}, {"n", n, 1}, {"endoption", end, 0}, {"endoption", 1 - end, 0}, {"subexpr", sub, 0}} {
+			if c.v < c.least {
+				v := c.v
+				if c.name == "endoption" {
+					v = end
+				}
+				return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid value for parameter \"%s\": %d", c.name, v)
 			}
-		}
-		if end != 0 && end != 1 {
-			return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid value for parameter \"endoption\": %d", end)
 		}
 		f, err := parseRegexFlags(strArg(a, 5), false, "regexp_instr()")
 		if err != nil {
