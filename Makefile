@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: help build run demo test lint slt wire cover race meta interop bench bench-diff rewrite fuzz fmt clean tpch
+.PHONY: help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-diff rewrite fuzz fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -52,8 +52,8 @@ meta: ## metamorphic tests with a random seed, printed
 interop: build ## tables of Java Paimon through our SQL; skips what is absent
 	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m
 
-tpch: build ## the 22 TPC-H queries on the tables in TPCH_WAREHOUSE
-	scripts/tpch.sh '$(TPCH_WAREHOUSE)'
+bench-tpch: build ## TPC-H beside its peers: SF=1; see scripts/bench-tpch.sh for what it needs
+	scripts/bench-tpch.sh '$(or $(SF),1)' '$(or $(OUT),bench-out)'
 
 bench: ## Go benchmarks of every hot path
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),200ms) ./internal/vec ./storage/... ./index/... ./sql/... ./exec/... ./pgwire
@@ -71,4 +71,4 @@ fmt: ## gofmt
 	gofmt -w $$(git ls-files '*.go')
 
 clean: ## remove what make made
-	rm -rf bin .demo cover.out
+	rm -rf bin .demo cover.out bench-out
