@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/sql/aggregate"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 )
 
@@ -155,6 +156,33 @@ func TestWindow(t *testing.T) {
 		for _, c := range configs(r) {
 			expect(t, c, w, want, false, fmt.Sprintf("window %+v parts=%v offs=%v ord=%+v", f, parts, offs, ord))
 		}
+	}
+}
+
+func TestRanking(t *testing.T) {
+	r := newRand(t)
+	rel, rows := makeRel(r, 200, 9, true, tInt4, tInt8)
+	sc := scanOf(rel)
+	w := &plan.Window{Base: base(schemaOf(tInt4, tInt8, tInt8, tInt8, tInt8)), Input: sc, PartitionBy: []plan.Expr{slot(sc, 0)}, OrderBy: []plan.SortKey{{Expr: slot(sc, 1)}}}
+	for _, name := range []string{"row_number", "rank", "dense_rank"} {
+		w.Calls = append(w.Calls, plan.WindowCall{Func: aggregate.LookupWindow(name)[0], T: tInt8, Frame: plan.Frame{Mode: plan.Range, End: plan.CurrentRow}})
+	}
+	var want []row
+	n, rank, dense := int64(0), int64(0), int64(0)
+	sorted := sortRows(rows, []sortSpec{{0, false, false}, {1, false, false}})
+	for i, x := range sorted {
+		n++
+		switch {
+		case i == 0 || less(x[0], sorted[i-1][0]) != 0:
+			n, rank, dense = 1, 1, 1
+		case less(x[1], sorted[i-1][1]) != 0:
+			rank = n
+			dense++
+		}
+		want = append(want, row{x[0], x[1], n, rank, dense})
+	}
+	for _, c := range configs(r) {
+		expect(t, c, w, want, true, "ranking")
 	}
 }
 

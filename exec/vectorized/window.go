@@ -274,7 +274,11 @@ func (w *windowRows) call(ctx context.Context, c *plan.WindowCall, args []vec.Ve
 	if c.Agg != nil {
 		return w.aggregate(ctx, c, args, ts, filter, f)
 	}
+	if a := w.ranking(c); a != nil {
+		return a, nil
+	}
 	var out []arrow.Array
+	var scratch [4][]int32
 	for p := range len(w.parts) - 1 {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -287,8 +291,10 @@ func (w *windowRows) call(ctx context.Context, c *plan.WindowCall, args []vec.Ve
 			}
 			part.Args = append(part.Args, a)
 		}
-		part.Peers, part.PeerEnd = shift(w.peers[lo:hi], lo), shift(w.peerEnd[lo:hi], lo)
-		part.FrameStart, part.FrameEnd = shift(f.start[lo:hi], lo), shift(f.end[lo:hi], lo)
+		for i, v := range [][]int32{w.peers, w.peerEnd, f.start, f.end} {
+			scratch[i] = shift(scratch[i], v[lo:hi], lo)
+		}
+		part.Peers, part.PeerEnd, part.FrameStart, part.FrameEnd = scratch[0], scratch[1], scratch[2], scratch[3]
 		if c.Frame.Exclude != plan.ExcludeNoOthers {
 			part.Excluded = func(row, j int) bool { return w.excluded(c.Frame.Exclude, row+int(lo), j+int(lo)) }
 		}
@@ -304,12 +310,49 @@ func (w *windowRows) call(ctx context.Context, c *plan.WindowCall, args []vec.Ve
 	return vec.Concat(c.T.Arrow(), out), nil
 }
 
-func shift(v []int32, by int32) []int32 {
-	out := make([]int32, len(v))
+// shift makes row numbers relative to a partition that starts at by.
+func shift(out, v []int32, by int32) []int32 {
+	if cap(out) < len(v) {
+		out = make([]int32, len(v))
+	}
+	out = out[:len(v)]
 	for i, x := range v {
 		out[i] = x - by
 	}
 	return out
+}
+
+// ranking computes row_number, rank and dense_rank over all partitions at once:
+// they are asked for over many small ones as a rule. nil for other functions.
+func (w *windowRows) ranking(c *plan.WindowCall) arrow.Array {
+	if c.T.Kind != types.Int8 || len(c.Args) > 0 {
+		return nil
+	}
+	v := make([]int64, w.n)
+	switch c.Func.Name {
+	case "row_number":
+		for r := range v {
+			v[r] = int64(int32(r)-w.parts[w.partOf[r]]) + 1
+		}
+	case "rank":
+		for r := range v {
+			v[r] = int64(w.peers[r]-w.parts[w.partOf[r]]) + 1
+		}
+	case "dense_rank":
+		for r := range v {
+			switch {
+			case int32(r) == w.parts[w.partOf[r]]:
+				v[r] = 1
+			case w.peers[r] == int32(r):
+				v[r] = v[r-1] + 1
+			default:
+				v[r] = v[r-1]
+			}
+		}
+	default:
+		return nil
+	}
+	return vec.Make(arrow.PrimitiveTypes.Int64, v, nil)
 }
 
 // excluded reports whether row j is taken out of the frame of row r.
