@@ -17,7 +17,7 @@ func TestTypes(t *testing.T) {
 		d date, ts timestamp, tz timestamptz, b bool, a int[], j jsonb, r row<x int, y text>, m map<text, int>, by bytea)`)
 	cases := []struct{ expr, typ, name string }{
 		{"1", "integer", "?column?"}, {"3000000000", "bigint", "?column?"}, {"99999999999999999999", "numeric", "?column?"}, {"1.5", "numeric", "?column?"},
-		{"-2147483648", "integer", "?column?"}, {"'a'", "text", "?column?"}, {"NULL", "text", "?column?"}, {"true", "boolean", "bool"},
+		{"-2147483648", "integer", "?column?"}, {"'a'", "text", "?column?"}, {"NULL", "text", "?column?"}, {"true", "boolean", "?column?"},
 		{"i4 + 1", "integer", "?column?"}, {"i2 + i8", "bigint", "?column?"}, {"i4 + 1.5", "numeric", "?column?"}, {"f4 + i4", "double precision", "?column?"},
 		{"f4 + f4", "real", "?column?"}, {"i2 + i2", "smallint", "?column?"}, {"n * f8", "double precision", "?column?"}, {"i4 / 2", "integer", "?column?"},
 		{"d + 1", "date", "?column?"}, {"d - d", "integer", "?column?"}, {"d + interval '1 day'", "timestamp without time zone", "?column?"},

@@ -319,11 +319,13 @@ func (p *planner) pullUp(root plan.LNode) (plan.LNode, error) {
 	if len(m) == 0 {
 		return root, nil
 	}
-	var sub func(e plan.Expr, depth int) plan.Expr
-	sub = func(e plan.Expr, depth int) plan.Expr {
+	// again are columns that a node hands on under the ID they had in an opened
+	// projection: above that node they are the node's own.
+	var sub func(e plan.Expr, again colSet, depth int) plan.Expr
+	sub = func(e plan.Expr, again colSet, depth int) plan.Expr {
 		return plan.Replace(e, func(x plan.Expr) (plan.Expr, bool) {
 			c, ok := x.(*plan.Col)
-			if !ok {
+			if !ok || again[c.ID] {
 				return nil, false
 			}
 			r, ok := m[c.ID]
@@ -336,13 +338,38 @@ func (p *planner) pullUp(root plan.LNode) (plan.LNode, error) {
 				r = &n
 			}
 			if depth < 1000 {
-				r = sub(r, depth+1)
+				r = sub(r, again, depth+1)
 			}
 			return r, true
 		})
 	}
-	eachNode(root, func(n plan.LNode) {
-		n.EachExpr(func(e *plan.Expr) { *e = sub(*e, 0) })
-	})
+	var rewrite func(n plan.LNode, outer colSet) colSet
+	rewrite = func(n plan.LNode, outer colSet) colSet {
+		again := colSet{}
+		again.addAll(outer)
+		for i, k := range n.Kids() {
+			from := outer
+			if j, ok := n.(*plan.LJoin); ok && j.Lateral && i > 0 {
+				from = again
+			}
+			again.addAll(rewrite(*k, from))
+		}
+		n.EachExpr(func(e *plan.Expr) { *e = sub(*e, again, 0) })
+		own := func(out []plan.LCol) {
+			for _, c := range out {
+				if _, ok := m[c.ID]; ok {
+					again[c.ID] = true
+				}
+			}
+		}
+		switch n := n.(type) {
+		case *plan.LProject:
+			own(n.Out)
+		case *plan.LAggregate:
+			own(n.GroupCols)
+		}
+		return again
+	}
+	rewrite(root, colSet{})
 	return root, nil
 }
