@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/demo"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -16,7 +17,7 @@ func (a *app) demo(ctx context.Context, args []string) error {
 	fs.String("warehouse", "", "path or URI of the warehouse")
 	fs.Bool("queries", false, "run five queries on the tables")
 	fs.String("memory", "", "memory that the queries may use")
-	fs.String("temp-dir", "", "where queries spill")
+	fs.String("temp-dir", "", "where queries are to spill; empty = the system's")
 	if err := fs.parse(args); err != nil {
 		return err
 	}
@@ -32,7 +33,7 @@ func (a *app) demo(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(made) > 0 {
-		fmt.Fprintf(a.out, "made %d demo tables in %s: %s, %s\n", len(made), fs.value("warehouse"), demo.Tables[0], demo.Tables[1])
+		fmt.Fprintf(a.out, "made %d demo tables in %s: %s\n", len(made), fs.value("warehouse"), strings.Join(demo.Tables, ", "))
 	} else {
 		fmt.Fprintf(a.out, "the demo tables are in %s\n", fs.value("warehouse"))
 	}

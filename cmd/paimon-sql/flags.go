@@ -4,7 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
@@ -21,29 +23,42 @@ var errHelp = errors.New("help")
 type flags struct {
 	*flag.FlagSet
 	a    *app
+	name string
 	set  map[string]bool // given on the command line
 	file map[string]any
 }
 
 func newFlags(a *app, name string) *flags {
-	fs := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), a: a, set: map[string]bool{}}
-	fs.SetOutput(a.err)
-	fs.Usage = func() {
-		fmt.Fprintf(a.err, "flags of paimon-sql %s (also as environment variables, such as %s):\n", name, envName("warehouse"))
-		fs.VisitAll(func(f *flag.Flag) {
-			dash := "--"
-			if len(f.Name) == 1 {
-				dash = "-"
-			}
-			def := ""
-			if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" {
-				def = " (" + f.DefValue + ")"
-			}
-			fmt.Fprintf(a.err, "  %-22s %s%s\n", dash+f.Name, f.Usage, def)
-		})
-	}
+	fs := &flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), a: a, name: name, set: map[string]bool{}}
+	fs.SetOutput(io.Discard) // parse says what is wrong, once
 	return fs
 }
+
+// help lists the flags. A value in parentheses is the default.
+func (fs *flags) help(w io.Writer) {
+	fmt.Fprintf(w, "flags of paimon-sql %s (also as environment variables, such as %s):\n", fs.name, envName("warehouse"))
+	fs.VisitAll(func(f *flag.Flag) {
+		def := f.DefValue
+		switch def {
+		case "", "0", "false", "[]":
+			def = ""
+		default:
+			def = " (" + def + ")"
+		}
+		fmt.Fprintf(w, "  %-22s %s%s\n", dashed(f.Name), f.Usage, def)
+	})
+}
+
+// dashed is a flag as it is typed.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+// flagNames finds the flag in an error of package flag, which writes one dash.
+var flagNames = regexp.MustCompile(`(flag |defined: |argument: )-+([\w-]+)`)
 
 func envName(flagName string) string {
 	return "PAIMON_SQL_" + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
@@ -53,9 +68,14 @@ func envName(flagName string) string {
 func (fs *flags) parse(args []string) error {
 	if err := fs.FlagSet.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
+			fs.help(fs.a.out)
 			return errHelp
 		}
-		return &usageError{err} // the flag package has printed it, too
+		msg := flagNames.ReplaceAllStringFunc(err.Error(), func(s string) string {
+			m := flagNames.FindStringSubmatch(s)
+			return m[1] + dashed(m[2])
+		})
+		return usagef("%s; paimon-sql %s --help lists the flags", msg, fs.name)
 	}
 	if fs.NArg() > 0 {
 		return usagef("unexpected argument %q", fs.Arg(0))

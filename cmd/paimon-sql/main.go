@@ -49,7 +49,7 @@ type command struct {
 var commands = []command{
 	{"serve", "--warehouse URI [--listen ADDR] ...", "serve the warehouse to PostgreSQL clients", (*app).serve},
 	{"sql", "[--warehouse URI | --dsn URL] [-c SQL]... [-f FILE]", "run SQL, or an interactive shell", (*app).sql},
-	{"compact", "--warehouse URI --table db.t", "compact a table", (*app).compact},
+	{"compact", "--warehouse URI --table db.t", "compact a table (not supported yet)", (*app).compact},
 	{"demo", "--warehouse URI", "make the demo tables", (*app).demo},
 	{"version", "", "print the version", (*app).version},
 }
@@ -121,6 +121,9 @@ func (a *app) compact(_ context.Context, args []string) error {
 	fs.String("where", "", "partitions to compact")
 	if err := fs.parse(args); err != nil {
 		return err
+	}
+	if fs.value("warehouse") == "" {
+		return usagef("--warehouse is missing")
 	}
 	if fs.value("table") == "" {
 		return usagef("--table is missing")

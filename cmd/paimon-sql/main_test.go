@@ -40,7 +40,15 @@ func TestUsage(t *testing.T) {
 		{[]string{"version"}, nil, 0, "paimon-sql dev"},
 		{[]string{"fly"}, nil, 2, `unknown command "fly"`},
 		{[]string{"serve"}, nil, 2, "--warehouse is missing"},
-		{[]string{"serve", "--nope"}, nil, 2, "flag provided but not defined"},
+		{[]string{"serve", "--nope"}, nil, 2, "flag provided but not defined: --nope; paimon-sql serve --help lists the flags"},
+		{[]string{"serve", "--warehouse", "mem://", "--cpus", "-1"}, nil, 2, "--cpus: -1 is negative"},
+		{[]string{"serve", "--warehouse", "mem://", "--cpus", "many"}, nil, 2, `invalid value "many" for flag --cpus`},
+		{[]string{"serve", "--warehouse", "mem://", "--listen", "5432"}, nil, 2, `--listen: "5432" is not host:port`},
+		{[]string{"serve", "--warehouse", "mem://", "--listen", "127.0.0.1:99999"}, nil, 2, `--listen: "99999" is not a port`},
+		{[]string{"serve", "--warehouse", "mem://", "--temp-dir", "/no/such/dir"}, nil, 2, "--temp-dir: "},
+		{[]string{"serve", "--warehouse", "/no/such/dir", "--listen", "127.0.0.1:0"}, nil, 2, "--warehouse: /no/such/dir does not exist"},
+		{[]string{"sql", "--warehouse", "/no/such/dir", "-c", "SELECT 1"}, nil, 2, "--warehouse: /no/such/dir does not exist"},
+		{[]string{"compact", "--table", "a.b"}, nil, 2, "--warehouse is missing"},
 		{[]string{"serve", "--help"}, nil, 0, "--http-listen"},
 		{[]string{"serve", "--warehouse", "mem://", "extra"}, nil, 2, `unexpected argument "extra"`},
 		{[]string{"serve", "--warehouse", "mem://", "--listen", "0.0.0.0:0"}, nil, 2, "set PAIMON_SQL_PASSWORD or PAIMON_SQL_PASSWORD_FILE, or listen on 127.0.0.1"},
@@ -290,8 +298,64 @@ func TestSCRAM(t *testing.T) {
 	}
 }
 
+// TestCheckWarehouse gives places near a warehouse: their user is told where it is.
+func TestCheckWarehouse(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"empty", "w/sales.db/orders/schema", "w/sales.db/orders/snapshot"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		place string
+		code  int
+		say   string
+	}{
+		{"w", 0, ""},
+		{"w/", 0, ""},
+		{"file", 2, "file is not a directory"},
+		{"gone", 2, "gone does not exist"},
+		{"w/sales.db", 2, "w/sales.db is a database; the warehouse is the directory that holds it"},
+		{"w/sales.db/orders", 2, "orders is a table; the warehouse is the directory that holds its database"},
+		{"empty", 0, "the warehouse holds no databases"},
+	} {
+		code, _, errs := call(t, "", nil, "sql", "--warehouse", dir+"/"+tt.place, "-c", "SHOW jit")
+		if code != tt.code || !strings.Contains(errs, tt.say) || tt.say == "" && errs != "" {
+			t.Errorf("%s: code %d, %q, want %d and %q", tt.place, code, errs, tt.code, tt.say)
+		}
+	}
+}
+
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // a test
+	code, _, errs := call(t, "", nil, "serve", "--warehouse", "mem://", "--listen", l.Addr().String())
+	if want := l.Addr().String() + " is in use; choose another port"; code != 1 || !strings.Contains(errs, want) {
+		t.Errorf("%d %q, want %q", code, errs, want)
+	}
+}
+
+// TestHelp: what was asked for goes to standard output, what was not does not.
+func TestHelp(t *testing.T) {
+	if code, out, errs := call(t, "", nil, "sql", "--help"); code != 0 || errs != "" || !strings.Contains(out, "  --format ") {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+	if code, out, errs := call(t, "", nil, "sql", "--formt", "csv"); code != 2 || out != "" || strings.Count(errs, "\n") != 1 {
+		t.Errorf("%d %q %q", code, out, errs)
+	}
+}
+
 func TestSQLCommand(t *testing.T) {
 	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "default.db"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		in   string
 		args []string
@@ -302,6 +366,11 @@ func TestSQLCommand(t *testing.T) {
 		{"", []string{"-c", "SHOW TimeZone", "--set", "timezone=Asia/Tokyo", "--format", "csv"}, 0, "TimeZone\nAsia/Tokyo\n", ""},
 		{"", []string{"-c", "SHOW nope"}, 1, "", "ERROR:  42704: unrecognized configuration parameter \"nope\"\n"},
 		{"SET jit = on;\nSHOW jit; SHOW\n bytea_output;\n\\q\nSHOW nope;", []string{"--format", "jsonl"}, 0, `{"jit":"on"}` + "\n" + `{"bytea_output":"hex"}` + "\n", ""},
+		{"SHOW\n\\format csv\njit;\n", nil, 0, "jit\noff\n", ""},
+		{"SHOW nope\n\\p\n\\r\nSHOW jit;\n", []string{"--format", "csv"}, 0, "SHOW nope\nQuery buffer reset (cleared).\njit\noff\n", ""},
+		{"SELECT '\n\\q' AS a;\n", []string{"--format", "jsonl"}, 0, `{"a":"\n\\q"}` + "\n", ""},
+		{"", []string{"-c", `\dn`, "--format", "csv"}, 0, "schema_name\npublic\n", ""},
+		{"", []string{"-c", `\zz`}, 1, "", "unknown command \\zz; \\? lists commands\n"},
 		{"SHOW nope;\nSHOW jit;", nil, 1, "", "ERROR:  42704: unrecognized configuration parameter \"nope\"\n"},
 		{"SET jit = off; SHOW jit;", []string{"-f", "-", "--format", "csv"}, 0, "jit\noff\n", ""},
 		{"", []string{"-c", "SHOW x", "--set", "nope=1"}, 1, "", "paimon-sql sql: unrecognized configuration parameter \"nope\"\nSQLSTATE:  42704\n"},

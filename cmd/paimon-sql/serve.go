@@ -57,8 +57,8 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	fs.String("memory", "", "memory that all queries may use, such as 4GB; empty = half of the machine's")
 	fs.Int("max-connections", 100, "connections at once")
 	fs.Int("cpus", 0, "CPU slots of queries; 0 = all")
-	fs.String("temp-dir", "", "where queries spill; empty = the system's")
-	fs.String("database", "", "a further database name that clients may use")
+	fs.String("temp-dir", "", "where queries are to spill; empty = the system's")
+	fs.String("database", "", "a database name besides paimon; without a password every name will do")
 	fs.String("tls-cert", "", "PEM file of the certificate")
 	fs.String("tls-key", "", "PEM file of the certificate's key")
 	fs.Bool("tls-required", false, "refuse clients that do not encrypt")
@@ -84,6 +84,9 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkAddress(fs.value("listen")); err != nil {
+		return usagef("--listen: %v", err)
+	}
 	if password == "" {
 		if ok, host := loopback(fs.value("listen")); !ok {
 			return usagef("refusing to listen on %s without a password: every user name would be let in; "+
@@ -103,8 +106,14 @@ func (a *app) serve(ctx context.Context, args []string) error {
 		return err
 	}
 	ec.AnyDatabase = password == ""
+	if err := checkWarehouse(ctx, ec.Warehouse, log); err != nil {
+		return err
+	}
 
 	l, err := listen(fs.value("listen"), fs.on("next-free-port"))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%s is in use; choose another port with --listen, or give --next-free-port", fs.value("listen"))
+	}
 	if err != nil {
 		return err
 	}
@@ -187,6 +196,14 @@ func engineConfig(fs *flags, set pairs, log *slog.Logger) (engine.Config, error)
 		}
 		c.MaxMemory = n
 	}
+	for _, name := range []string{"max-connections", "cpus"} {
+		if f := fs.Lookup(name); f != nil && strings.HasPrefix(f.Value.String(), "-") {
+			return c, usagef("--%s: %s is negative", name, f.Value)
+		}
+	}
+	if err := checkTempDir(fs.value("temp-dir")); err != nil {
+		return c, usagef("--temp-dir: %v", err)
+	}
 	if fs.Lookup("max-connections") != nil {
 		c.MaxConnections, _ = strconv.Atoi(fs.value("max-connections"))
 		c.Database = fs.value("database")
@@ -196,6 +213,33 @@ func engineConfig(fs *flags, set pairs, log *slog.Logger) (engine.Config, error)
 	}
 	c.TempDir = fs.value("temp-dir")
 	return c, nil
+}
+
+// checkAddress says what is wrong with an address to listen on.
+func checkAddress(addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("%q is not host:port, such as 127.0.0.1:5432", addr)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return fmt.Errorf("%q is not a port", port)
+	}
+	return nil
+}
+
+// checkTempDir says why a directory cannot be used; "" can.
+func checkTempDir(name string) error {
+	if name == "" {
+		return nil
+	}
+	st, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	if !st.IsDir() {
+		return fmt.Errorf("%s is not a directory", name)
+	}
+	return nil
 }
 
 // password is the superuser's: of the environment, or of a file.

@@ -20,6 +20,7 @@ const shellHelp = `  \d [NAME]    list tables, or describe one        \dt \dv [P
   \dn          schemas                             \l             databases
   \x           expanded output on or off           \timing        time of statements on or off
   \i FILE      run a file                          \format NAME   table, csv, json, jsonl, markdown
+  \r           forget the statement begun          \p             show it
   \q           quit                                ;              ends a statement
 `
 
@@ -127,7 +128,25 @@ func (s *sh) loop(read lineReader, stopOnError bool) error {
 			}
 			return nil
 		}
-		if trimmed := strings.TrimSpace(line); buf.Len() == 0 && strings.HasPrefix(trimmed, `\`) {
+		trimmed := strings.TrimSpace(line)
+		if s.tty && buf.Len() == 0 {
+			switch strings.ToLower(strings.TrimSuffix(trimmed, ";")) {
+			case "help":
+				trimmed = `\?`
+			case "exit", "quit":
+				trimmed = `\q`
+			}
+		}
+		if strings.HasPrefix(trimmed, `\`) && !open(buf.String()) {
+			switch trimmed {
+			case `\r`:
+				buf.Reset()
+				fmt.Fprintln(s.a.out, "Query buffer reset (cleared).")
+				continue
+			case `\p`:
+				fmt.Fprint(s.a.out, buf.String())
+				continue
+			}
 			quit := s.meta(trimmed)
 			if quit {
 				return nil
@@ -326,6 +345,15 @@ func cutStatement(s string) (statement, rest string, ok bool) {
 		i++
 	}
 	return "", s, false
+}
+
+// open reports whether a text ends inside a literal, a quoted name or a comment.
+func open(s string) bool {
+	if s == "" {
+		return false
+	}
+	_, _, ok := cutStatement(s + ";")
+	return !ok
 }
 
 // stripComments replaces comments by blanks.

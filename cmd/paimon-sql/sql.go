@@ -57,13 +57,13 @@ func (a *app) sql(ctx context.Context, args []string) error {
 	fs.String("warehouse", "", "path or URI of the warehouse, opened in this process")
 	fs.String("dsn", "", "a server instead: postgres://user@host:port/database")
 	var commands, files list
-	fs.Var(&commands, "c", "SQL to run; may be repeated")
+	fs.Var(&commands, "c", "SQL, or a command of the shell such as '\\d orders'; may be repeated")
 	fs.Var(&files, "f", "file of SQL to run (- is standard input); may be repeated")
 	set := pairs{}
 	fs.Var(set, "set", "a setting, name=value; may be repeated")
 	fs.String("format", "table", "table, csv, json, jsonl or markdown")
 	fs.String("memory", "", "memory that all queries may use, such as 4GB")
-	fs.String("temp-dir", "", "where queries spill")
+	fs.String("temp-dir", "", "where queries are to spill; empty = the system's")
 	fs.String("log-level", "warn", "debug, info, warn or error")
 	if err := fs.parse(args); err != nil {
 		return err
@@ -99,6 +99,9 @@ func (a *app) sql(ctx context.Context, args []string) error {
 		if cerr != nil {
 			return cerr
 		}
+		if err := checkWarehouse(ctx, ec.Warehouse, log); err != nil {
+			return err
+		}
 		c, err = openLocal(ctx, ec, set)
 	}
 	if err != nil {
@@ -118,6 +121,13 @@ func (a *app) sql(ctx context.Context, args []string) error {
 	}
 	r := &results{p: p, out: out, err: a.err}
 	for _, sql := range commands {
+		if cmd := strings.TrimSpace(sql); strings.HasPrefix(cmd, `\`) {
+			s := &sh{a: a, c: c, ctx: ctx, out: out, format: fs.value("format")}
+			if s.meta(cmd); s.failed {
+				return errReported
+			}
+			continue
+		}
 		if err := a.runText(ctx, c, sql, r); err != nil {
 			return err
 		}
