@@ -26,6 +26,10 @@ func (s *jsonAgg) Size() int64      { return int64(cap(s.v))*24 + s.bytes }
 func (s *jsonAgg) Update(groups []uint32, args []vec.Vec, sel []uint16) error {
 	st := function.StyleOf(s.c.Env)
 	last := len(args) - 1
+	sep := ", "
+	if k := argType(s.c, last).Kind; !s.object && (k == types.Array || k == types.Row || k == types.Record) {
+		sep = ", \n " // PostgreSQL breaks lines between structured elements
+	}
 	val := plain(args[last], groups, sel)
 	write := pgtext.CompactJSONAppender(argType(s.c, last), val, st)
 	var key arrow.Array
@@ -39,7 +43,11 @@ func (s *jsonAgg) Update(groups []uint32, args []vec.Vec, sel []uint16) error {
 		b := s.v[g]
 		before := len(b)
 		if b != nil {
-			b = append(b, ", "...)
+			if val.IsNull(i) {
+				b = append(b, ", "...)
+			} else {
+				b = append(b, sep...)
+			}
 		}
 		if s.object {
 			if key.IsNull(i) {

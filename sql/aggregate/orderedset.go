@@ -23,6 +23,7 @@ func orderedSetDefs() []Def {
 	out := []Def{
 		{Name: "percentile_cont", Args: []types.Type{tFloat8, tFloat8}, Ret: tFloat8, OrderedSet: true, DirectArgs: 1, New: mk("cont"), Doc: "continuous percentile"},
 		{Name: "percentile_cont", Args: []types.Type{tFloat8, tInterval}, Ret: tInterval, OrderedSet: true, DirectArgs: 1, New: mk("cont"), Doc: "continuous percentile"},
+		{Name: "percentile_cont", Args: []types.Type{arr, tInterval}, Ret: types.ArrayOf(tInterval), OrderedSet: true, DirectArgs: 1, New: mk("cont"), Doc: "continuous percentiles"},
 		{Name: "percentile_cont", Args: []types.Type{arr, tFloat8}, Ret: arr, OrderedSet: true, DirectArgs: 1, New: mk("cont"), Doc: "continuous percentiles"},
 		{Name: "percentile_disc", Args: []types.Type{tFloat8, tAnyElement}, Ret: tAnyElement, RetFn: second, OrderedSet: true, DirectArgs: 1, New: mk("disc"), Doc: "discrete percentile"},
 		{Name: "percentile_disc", Args: []types.Type{arr, tAnyElement}, Ret: tAnyArray, RetFn: secondArray, OrderedSet: true, DirectArgs: 1, New: mk("disc"), Doc: "discrete percentiles"},
@@ -134,6 +135,9 @@ func (s *orderedSet) one(rows []keyed) (types.Datum, error) {
 		}
 		return best, nil
 	case "cont", "disc":
+		if len(s.c.Direct) == 0 {
+			return nil, pgerr.New(pgerr.FeatureNotSupported, "direct arguments of ordered-set aggregates that differ by group are not supported")
+		}
 		if s.c.Direct[0] == nil {
 			return nil, nil
 		}
@@ -155,6 +159,9 @@ func (s *orderedSet) one(rows []keyed) (types.Datum, error) {
 			return out, nil
 		}
 		return s.percentile(rows, s.c.Direct[0].(float64))
+	}
+	if len(s.c.Direct) < len(s.c.ArgTypes) {
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "direct arguments of ordered-set aggregates that differ by group are not supported")
 	}
 	// Hypothetical-set: where would the direct arguments stand?
 	arrs := make([]arrow.Array, len(s.c.ArgTypes))

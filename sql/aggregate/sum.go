@@ -129,6 +129,36 @@ type numSum struct {
 type bigSum struct {
 	v               *numeric.Dec
 	nan, pinf, ninf int64
+	scales          scaleCounts
+}
+
+// scaleCounts counts the values of each scale, so that a sum from which values
+// are taken away again shows no more digits than those left.
+type scaleCounts []int64
+
+func (c *scaleCounts) add(scale int32, n int64) {
+	for int(scale) >= len(*c) {
+		*c = append(*c, 0)
+	}
+	(*c)[scale] += n
+}
+
+func (c *scaleCounts) merge(o scaleCounts) {
+	for s, n := range o {
+		if n != 0 {
+			c.add(int32(s), n)
+		}
+	}
+}
+
+// max is the largest scale that is there.
+func (c scaleCounts) max() int32 {
+	for s := len(c) - 1; s > 0; s-- {
+		if c[s] > 0 {
+			return int32(s)
+		}
+	}
+	return 0
 }
 
 func newNumSum(c *Call, avg bool) *numSum { return &numSum{scale: -1, avg: avg, ret: c.Ret} }
@@ -257,6 +287,7 @@ func (s *numSum) bigAt(g uint32) *bigSum {
 func (s *numSum) spill(g uint32) {
 	b := s.bigAt(g)
 	b.v = numeric.Add(b.v, numeric.From128(decimal128.New(s.hi[g], s.lo[g]), s.scale))
+	b.scales.add(max(s.scale, 0), 1)
 	s.hi[g], s.lo[g] = 0, 0
 }
 
@@ -275,6 +306,7 @@ func (s *numSum) addBig(g uint32, d *numeric.Dec, neg bool) {
 	case numeric.NegInf:
 		b.ninf += n
 	default:
+		b.scales.add(d.Scale, n)
 		if neg {
 			d = d.Neg()
 		}
@@ -300,6 +332,7 @@ func (s *numSum) MergePart(other State, from, to []uint32) error {
 		case o.scale != s.scale:
 			b := s.bigAt(g)
 			b.v = numeric.Add(b.v, numeric.From128(decimal128.New(o.hi[i], o.lo[i]), o.scale))
+			b.scales.add(max(o.scale, 0), 1)
 		default:
 			lo, c := bits.Add64(s.lo[g], o.lo[i], 0)
 			s.lo[g] = lo
@@ -311,6 +344,7 @@ func (s *numSum) MergePart(other State, from, to []uint32) error {
 		if ob := o.big[i]; ob != nil {
 			b := s.bigAt(g)
 			b.v = numeric.Add(b.v, ob.v)
+			b.scales.merge(ob.scales)
 			b.nan += ob.nan
 			b.pinf += ob.pinf
 			b.ninf += ob.ninf
@@ -334,10 +368,14 @@ func (s *numSum) total(g int) *numeric.Dec {
 	case b.ninf > 0:
 		return &numeric.Dec{Form: numeric.NegInf}
 	}
-	if s.scale < 0 || s.hi[g] == 0 && s.lo[g] == 0 && b.v.Scale >= s.scale {
-		return b.v
+	v := b.v
+	if k := b.scales.max(); k < v.Scale {
+		v = v.Trunc(k)
 	}
-	return numeric.Add(d, b.v)
+	if s.scale < 0 || s.hi[g] == 0 && s.lo[g] == 0 && v.Scale >= s.scale {
+		return v
+	}
+	return numeric.Add(d, v)
 }
 
 func (s *numSum) Result(from, to int) (arrow.Array, error) {

@@ -23,6 +23,7 @@ type numMoment struct {
 	n, nan, inf int64
 	scale       int32
 	sx, sxx     big.Int // scaled by 10^scale and 10^(2*scale)
+	scales      scaleCounts
 }
 
 func (s *numMoments) Grow(n int) error {
@@ -62,6 +63,7 @@ func (m *numMoment) add(d *numeric.Dec, by int64) {
 		return
 	}
 	m.rescale(d.Scale)
+	m.scales.add(d.Scale, by)
 	x := &d.Coef
 	if d.Scale < m.scale {
 		x = new(big.Int).Mul(x, numeric.Pow10(m.scale-d.Scale))
@@ -128,6 +130,7 @@ func (s *numMoments) MergePart(other State, from, to []uint32) error {
 		m.n += o.n
 		m.nan += o.nan
 		m.inf += o.inf
+		m.scales.merge(o.scales)
 		m.sx.Add(&m.sx, &o.sx)
 		m.sxx.Add(&m.sxx, &o.sxx)
 	})
@@ -146,6 +149,14 @@ func (s *numMoments) Result(from, to int) (arrow.Array, error) {
 			return &numeric.Dec{Form: numeric.NaN}, nil
 		}
 		n := big.NewInt(m.n)
+		if k := m.scales.max(); k < m.scale {
+			// The values with more digits were taken away again.
+			p := numeric.Pow10(m.scale - k)
+			m.sx.Quo(&m.sx, p)
+			m.sxx.Quo(&m.sxx, p)
+			m.sxx.Quo(&m.sxx, p)
+			m.scale = k
+		}
 		num := &numeric.Dec{Scale: 2 * m.scale}
 		num.Coef.Mul(n, &m.sxx)
 		num.Coef.Sub(&num.Coef, new(big.Int).Mul(&m.sx, &m.sx))

@@ -377,11 +377,11 @@ func arrayFunctions() []*Overload {
 		ths := asArray(a[1])
 		t := elemType(argType(c, 1))
 		lo, hi := 0, len(ths)
+		if anyNull(ths) {
+			return nil, pgerr.New(pgerr.NullValueNotAllowed, "thresholds array must not contain NULLs")
+		}
 		for lo < hi {
 			m := (lo + hi) / 2
-			if ths[m] == nil {
-				return nil, pgerr.New(pgerr.NullValueNotAllowed, "thresholds array must not contain NULLs")
-			}
 			if compareDatums(t, a[0], ths[m]) < 0 {
 				hi = m
 			} else {
