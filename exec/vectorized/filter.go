@@ -23,6 +23,9 @@ type filterStage struct {
 func newFilter(sc *scope, n *plan.Filter, req request) (stage, error) {
 	need := needOf(n.Input, n.Cond)
 	orNeed(need, req)
+	for _, l := range req.late {
+		need[l.col] = true
+	}
 	sub := req
 	sub.need = need
 	child, err := build(sc, n.Input, sub)
@@ -184,6 +187,13 @@ func newProject(sc *scope, n *plan.Project, req request) (stage, error) {
 		sub.bound = nil
 		if s, ok := n.Exprs[b.col].(*plan.Slot); ok {
 			sub.bound = &boundRequest{col: s.Index, b: b.b}
+		}
+	}
+	sub.late = nil
+	for _, l := range req.late {
+		if s, ok := n.Exprs[l.col].(*plan.Slot); ok {
+			sub.late = append(sub.late, lateRequest{col: s.Index, f: l.f})
+			need[s.Index] = true
 		}
 	}
 	child, err := build(sc, n.Input, sub)

@@ -42,6 +42,9 @@ type outerRows struct {
 }
 
 func newHashJoin(sc *scope, n *plan.HashJoin, req request) (stage, error) {
+	if n.BuildLeft && (n.Kind == plan.Semi || n.Kind == plan.Anti) {
+		return newSemiBuild(sc, n, req)
+	}
 	s := &joinStage{sc: sc, n: n, req: req, acc: sc.rt.acc.Child("work_mem", 0), stats: sc.rt.stats.Node(n.ID)}
 	if n.Kind == plan.NullAnti && (n.Residual != nil || len(n.LeftKeys) != 1) {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "NOT IN over several columns or with further conditions is not supported as a hash join")
@@ -61,7 +64,16 @@ func newHashJoin(sc *scope, n *plan.HashJoin, req request) (stage, error) {
 	if s.right, err = build(sc, n.Right, request{need: rreq}); err != nil {
 		return nil, err
 	}
-	s.left, err = build(sc, n.Left, request{need: ln, eager: req.eager})
+	sub := request{need: ln, eager: req.eager}
+	for _, l := range req.late {
+		// A left row that the consumer does not want may go before the join,
+		// unless its absence would make a right row appear.
+		if l.col < len(ln) && n.Kind != plan.Right && n.Kind != plan.Full {
+			sub.late = append(sub.late, l)
+			ln[l.col] = true
+		}
+	}
+	s.left, err = build(sc, n.Left, sub)
 	return s, err
 }
 

@@ -158,6 +158,16 @@ func TestHashJoin(t *testing.T) {
 		for _, c := range configs(r) {
 			expect(t, c, j, want, false, fmt.Sprintf("kind %d two=%v residual=%v nullEq=%v %v %v", kind, two, residual, nullEq, kt, kt2))
 		}
+		if kind == plan.Semi || kind == plan.Anti {
+			left := *j
+			left.Base = base(j.Out)
+			ll := *l
+			ll.LateIn = nil
+			left.Left, left.BuildLeft = &ll, true
+			for _, c := range configs(r) {
+				expect(t, c, &left, want, false, fmt.Sprintf("built on the left, kind %d two=%v residual=%v nullEq=%v %v %v", kind, two, residual, nullEq, kt, kt2))
+			}
+		}
 		// Only some columns are needed: sum them up through a projection.
 		n := len(j.Out)
 		k := r.IntN(n)

@@ -47,6 +47,9 @@ func newScan(sc *scope, n *plan.Scan, req request) (stage, error) {
 			s.late = append(s.late, &scanFilter{col: l.Column, f: sc.joinFilter(l.JoinID, l.Key)})
 		}
 	}
+	for _, l := range req.late {
+		s.late = append(s.late, &scanFilter{col: l.col, f: l.f})
+	}
 	return s, nil
 }
 

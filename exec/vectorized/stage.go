@@ -94,6 +94,15 @@ type request struct {
 	eager bool
 	// bound, when not nil, is what a top-N above knows of column bound.col.
 	bound *boundRequest
+	// late are filters that the consumer will fill before the node is prepared:
+	// rows that fail them are not wanted.
+	late []lateRequest
+}
+
+// lateRequest is a runtime filter on an output column.
+type lateRequest struct {
+	col int
+	f   *keyFilter
 }
 
 func (r request) needs(i int) bool { return r.need == nil || r.need[i] }
