@@ -47,7 +47,7 @@ race: ## unit tests under the race detector, with contract checks
 	CGO_ENABLED=1 $(GO) test -race -tags invariants ./internal/... ./index/... ./storage/... ./catalog/... ./sql/... ./exec/... ./engine/... ./pgwire/...
 
 meta: ## metamorphic tests with a random seed, printed
-	$(GO) test ./tests/metamorphic -count=1 -v
+	PAIMON_SQL_ROUNDS=20 $(GO) test ./tests/metamorphic -count=1 -v -timeout 30m
 
 interop: build ## tables of Java Paimon through our SQL; skips what is absent
 	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m

@@ -213,10 +213,8 @@ func baseSettings() []Setting {
 		e("xmlbinary", "base64", ScopeSession, []string{"base64", "hex"}, catClient, "Accepted and ignored."),
 		e("xmloption", "content", ScopeSession, []string{"content", "document"}, catClient, "Accepted and ignored."),
 
-		b("paimon.allow_degraded_reads", "off", ScopeSession, catPaimon, "Reserved: a missing file is always an error."),
 		i("paimon.default_bucket", "1", ScopeSession, -1, 1<<20, "", catPaimon, "The bucket option written out for new primary-key tables that name none."),
 		b("paimon.fresh_reads", "on", ScopeSession, catPaimon, "Reads level-0 rows of deletion-vector and first-row tables too; off gives the batch view of other engines."),
-		b("paimon.force_spill", "off", ScopeSession, catPaimonX, "Makes every sort, join and aggregate spill at once; for tests."),
 		e("paimon.insert_mode", "upsert", ScopeSession, []string{"upsert", "strict"}, catPaimon, "What INSERT does with an existing key: merge it, or raise 23505."),
 		e("paimon.multi_table_commit", "allow", ScopeSession, []string{"allow", "error"}, catPaimon, "Whether a transaction may write several tables, whose commits a crash can part."),
 		s("paimon.scan_version", "", ScopeSession, catPaimon, "A tag or snapshot that the whole session reads; empty reads the present."),
