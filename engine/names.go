@@ -77,6 +77,9 @@ func commandName(st ast.Stmt) string {
 	case *ast.Truncate:
 		return "TRUNCATE TABLE"
 	case *ast.Copy:
+		if x.From {
+			return "COPY FROM"
+		}
 		return "COPY"
 	case *ast.CreateTable:
 		return "CREATE TABLE"

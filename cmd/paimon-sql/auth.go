@@ -10,6 +10,7 @@ import (
 	"crypto/subtle"
 	"crypto/x509"
 	"encoding/base64"
+	"net"
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -96,7 +97,11 @@ func violation(format string, args ...any) error {
 // Authenticate runs the server's side of SCRAM.
 func (a *auth) Authenticate(_ context.Context, x *pgwire.Exchange) error {
 	if a.tlsOnly && x.TLS() == nil {
-		return pgerr.New(pgerr.InvalidAuthorizationSpecification, "no pg_hba.conf entry for host %q, user %q, database %q, no encryption", x.Remote, x.User, x.Database)
+		host, _, err := net.SplitHostPort(x.Remote)
+		if err != nil {
+			host = x.Remote
+		}
+		return pgerr.New(pgerr.InvalidAuthorizationSpecification, "no pg_hba.conf entry for host %q, user %q, database %q, no encryption", host, x.User, x.Database)
 	}
 	if a.verifiers == nil {
 		return nil

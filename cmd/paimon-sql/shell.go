@@ -254,7 +254,8 @@ func (s *sh) meta(line string) bool {
 		s.out.Flush() //nolint:errcheck // a terminal
 	case `\format`:
 		if _, err := newPrinter(arg, io.Discard); err != nil {
-			fmt.Fprintln(s.a.err, err)
+			fmt.Fprintln(s.a.err, strings.TrimPrefix(err.Error(), "--"))
+			s.failed = true
 			break
 		}
 		s.format = arg
@@ -262,8 +263,9 @@ func (s *sh) meta(line string) bool {
 		if arg == "" {
 			s.run("SHOW TABLES")
 		} else {
-			s.run("DESCRIBE " + arg)
-			s.run("SHOW CREATE TABLE " + arg)
+			if s.run("DESCRIBE " + arg); !s.failed {
+				s.run("SHOW CREATE TABLE " + arg)
+			}
 		}
 	case `\dt`:
 		s.listing("SHOW TABLES", arg, quoted)

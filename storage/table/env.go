@@ -116,7 +116,7 @@ func (e *Env) formatOf(file string) (format.Format, error) {
 	case "blob":
 		return nil, &fileio.UnsupportedError{Feature: "blob files"}
 	}
-	return nil, &fileio.UnsupportedError{Feature: "data files in format " + name}
+	return nil, &fileio.UnsupportedError{Feature: "data file format " + name}
 }
 
 // vector returns the deletion vector that ref names, decoded.
