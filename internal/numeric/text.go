@@ -205,6 +205,9 @@ func Append128(dst []byte, n decimal128.Num, scale int) []byte {
 	from := len(dst)
 	// 128 bits by 10^19, twice: at most 39 digits.
 	q1, r := div128(uint64(hi), lo, 1e19)
+	if q1.hi == 0 && q1.lo == 0 {
+		return point(strconv.AppendUint(dst, r, 10), from, scale)
+	}
 	if q1.hi == 0 {
 		dst = strconv.AppendUint(dst, q1.lo, 10)
 	} else {

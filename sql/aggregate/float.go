@@ -227,6 +227,9 @@ func (s *regression) Update(groups []uint32, args []vec.Vec, sel []uint16) error
 		t := &s.v[g]
 		old := *t
 		t[0]++
+		if s.count {
+			continue
+		}
 		t[1] += x
 		t[3] += y
 		if old[0] > 0 {

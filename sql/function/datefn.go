@@ -556,10 +556,10 @@ func truncKernel(k types.Kind) Kernel {
 	return withCall(func(c *Call) Kernel {
 		z := sessionZone(c)
 		return fn2(func(name string, us int64) (int64, error) {
-			u := truncUnit(name)
-			if tsInf(us) && u != uNone {
+			if tsInf(us) {
 				return us, nil
 			}
+			u := truncUnit(name)
 			var r int64
 			var ok bool
 			if k == types.TimestampTZ {

@@ -198,7 +198,12 @@ func intervalValue(i pgtext.Interval) dateValue {
 	v.setTOD(i.Micros)
 	v.yday = int(i.Months)*30 + int(i.Days)
 	v.wday = (v.day%7 + 7) % 7
-	v.days = -2440588 + int64(v.yday)
+	// PostgreSQL's date2j of the fields as they are.
+	y, m := v.year+4799, v.mon+13
+	if v.mon > 2 {
+		y, m = v.year+4800, v.mon+1
+	}
+	v.days = int64(y*365-32167+y/4-y/100+y/400+7834*m/256+v.day) - 2440588
 	return v
 }
 
@@ -485,11 +490,15 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 		case "RM":
 			m := v.mon
 			if v.interval {
-				if v.mon == 0 && v.year == 0 {
+				switch {
+				case v.mon == 0 && v.year == 0:
 					continue
-				}
-				if m <= 0 {
-					m += 12
+				case v.mon == 0 && v.year > 0:
+					m = 12
+				case v.mon == 0:
+					m = 1
+				case v.mon < 0:
+					m += 13
 				}
 			}
 			padded(caseLike(romans[m], n.text), 4)

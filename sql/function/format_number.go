@@ -476,6 +476,25 @@ func numericToChar(dst []byte, v *dec, d numDesc) ([]byte, error) {
 	return d.format(dst, strings.TrimPrefix(s, "-"), neg), nil
 }
 
+func int8ToChar(dst []byte, v int64, d numDesc) ([]byte, error) {
+	if d.roman && v != int64(int32(v)) {
+		return nil, errIntRange(types.Int4)
+	}
+	if d.isMulti {
+		p := int64(1)
+		for i := 0; i < d.multi; i++ {
+			r, ok := mul64(p, 10)
+			if p = r; !ok {
+				return nil, errIntRange(types.Int8)
+			}
+		}
+		if _, ok := mul64(v, p); !ok {
+			return nil, errIntRange(types.Int8)
+		}
+	}
+	return intToChar(dst, v, d)
+}
+
 func intToChar(dst []byte, v int64, d numDesc) ([]byte, error) {
 	return numericToChar(dst, numeric.FromInt64(v), d)
 }
@@ -673,7 +692,7 @@ func (r *numReader) place(key string) {
 			r.sign = next
 			r.i++
 		}
-	} else if c := r.at(r.i); !read && !d.plus && !d.minus && (c == '-' || c == '+') {
+	} else if c := r.at(r.i); !read && (d.plus || d.minus) && (c == '-' || c == '+') {
 		r.sign = c
 	}
 }
@@ -716,7 +735,7 @@ func numberFormats() []*Overload {
 	f4 := types.Of(types.Float4)
 	out := []*Overload{
 		def("to_char", tText, numChar(intToChar), doc, tInt4, tText),
-		def("to_char", tText, numChar(intToChar), doc, tInt8, tText),
+		def("to_char", tText, numChar(int8ToChar), doc, tInt8, tText),
 		def("to_char", tText, numChar(numericToChar), doc, tNum, tText),
 		def("to_char", tText, numChar(func(dst []byte, f float64, d numDesc) ([]byte, error) { return floatToChar(dst, f, d, 6) }), doc, f4, tText),
 		def("to_char", tText, numChar(func(dst []byte, f float64, d numDesc) ([]byte, error) { return floatToChar(dst, f, d, 15) }), doc, tF8, tText),

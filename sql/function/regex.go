@@ -27,6 +27,8 @@ type pgRegex struct {
 	back   *btRegex
 	groups int
 	empty  bool // matches the empty string
+	body   string
+	flags  regexFlags
 }
 
 // match reports whether s contains a match.
@@ -47,7 +49,8 @@ func (r *pgRegex) find(s string) ([]int, error) {
 }
 
 // findFrom finds the first match at or behind byte at. Anchors and word
-// boundaries see what stands before.
+// boundaries see what stands before: package regexp cannot start in the middle
+// with context, so patterns with them go to the backtracking matcher there.
 func (r *pgRegex) findFrom(s string, at int) ([]int, error) {
 	if r.back != nil {
 		return r.back.find(s, at)
@@ -55,19 +58,14 @@ func (r *pgRegex) findFrom(s string, at int) ([]int, error) {
 	if at == 0 {
 		return r.re.FindStringSubmatchIndex(s), nil
 	}
-	// Package regexp has no way to start in the middle with context, save its
-	// own iteration; take its matches and skip those before.
-	for _, m := range r.re.FindAllStringSubmatchIndex(s, -1) {
-		if m[0] >= at {
-			return m, nil
+	if anchored(r.re) {
+		bt, err := compileBacktrack(r.body, r.flags)
+		if err != nil {
+			return nil, err
 		}
+		return bt.find(s, at)
 	}
-	// A match may be hidden by an earlier one that overlaps at: look again in
-	// the rest alone.
 	m := r.re.FindStringSubmatchIndex(s[at:])
-	if m == nil || m[0] == 0 && anchored(r.re) {
-		return nil, nil
-	}
 	for i := range m {
 		if m[i] >= 0 {
 			m[i] += at
@@ -215,7 +213,7 @@ func compileRegex(pat string, f regexFlags) (*pgRegex, error) {
 		if greedy {
 			re.Longest()
 		}
-		r = &pgRegex{re: re, groups: re.NumSubexp(), empty: re.MatchString("")}
+		r = &pgRegex{re: re, groups: re.NumSubexp(), empty: re.MatchString(""), body: body, flags: bf}
 	}
 	regexCached.Lock()
 	if regexCached.n++; regexCached.n > 500 {
