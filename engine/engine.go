@@ -44,7 +44,7 @@ type Config struct {
 	MaxConnections int
 	// Slots is how many morsels are worked on at once; 0 = GOMAXPROCS.
 	Slots int
-	// TempDir is where queries spill; "" = the system's.
+	// TempDir is where queries are to spill; "" = the system's.
 	TempDir string
 	// Version is the product's version, without a leading v.
 	Version string
