@@ -228,8 +228,15 @@ func (p *planner) itemColumn(it *item, name string, pos ast.Pos) (*scopeCol, err
 	if found == nil && n == 1 {
 		found = folded
 	}
-	if found == nil && p.o.PseudoColumns && it.get != nil {
-		return p.pseudoColumn(it, name), nil
+	if found == nil && it.get != nil {
+		if p.o.PseudoColumns || name == "__paimon_bucket" {
+			if _, stored := it.get.Rel.(catalog.TableInfo); stored {
+				return p.pseudoColumn(it, name), nil
+			}
+		}
+		if err := p.lakeColumn(it, name, pos); err != nil {
+			return nil, err
+		}
 	}
 	return found, nil
 }
@@ -242,6 +249,19 @@ var pseudoColumns = []struct {
 }{
 	{"_FILE", table.PseudoFile, types.Text}, {"_POS", table.PseudoPos, types.Int8},
 	{"_KIND", table.PseudoKind, types.Int2}, {"_SEQ", table.PseudoSequence, types.Int8},
+	{"__paimon_bucket", table.PseudoBucket, types.Int4},
+}
+
+// lakeColumn refuses by name the metadata columns of the lake engines that are
+// not there yet: 42703 would say that they never are.
+func (p *planner) lakeColumn(it *item, name string, pos ast.Pos) error {
+	switch strings.ToLower(name) {
+	case "_row_id", "_sequence_number", "__paimon_file_path", "__paimon_row_index", "__paimon_partition":
+		if _, stored := it.get.Rel.(catalog.TableInfo); stored {
+			return p.errAt(pgerr.FeatureNotSupported, pos, "metadata column %q is not supported", name)
+		}
+	}
+	return nil
 }
 
 // pseudoColumn adds a pseudo-column to a scan when it is first named.

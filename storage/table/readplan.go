@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -79,6 +80,8 @@ func fieldOf(s *schema.Table, c int) (types.Field, error) {
 		return types.Field{ID: -1, Name: "_KIND", Type: types.Of(types.Int2)}, nil
 	case c == PseudoSequence:
 		return types.Field{ID: -1, Name: "_SEQ", Type: types.Of(types.Int8)}, nil
+	case c == PseudoBucket:
+		return types.Field{ID: -1, Name: "__paimon_bucket", Type: types.Of(types.Int4)}, nil
 	case c < 0 || c >= len(s.Fields):
 		return types.Field{}, fmt.Errorf("scan asks for column %d of %d", c, len(s.Fields))
 	}
@@ -106,6 +109,17 @@ type openFile struct {
 	path   string // relative to the warehouse, or an external path
 	name   string // relative to the table
 	dv     *dv.Vector
+	bucket int32
+}
+
+// bucketOf reads the bucket's number off its directory.
+func bucketOf(dir string) int32 {
+	n := dir[strings.LastIndexByte(dir, '/')+1:]
+	if n == "bucket-postpone" {
+		return -2
+	}
+	b, _ := strconv.ParseInt(strings.TrimPrefix(n, "bucket-"), 10, 32)
+	return int32(b)
 }
 
 // open opens a data file with its schema and deletion vector.
@@ -122,7 +136,7 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 			return nil, err
 		}
 	}
-	o := &openFile{plan: r, meta: *f, path: path, evo: r.t.evolutions.Get(fs, r.st.schema), name: strings.TrimPrefix(path, r.t.dir+"/")}
+	o := &openFile{plan: r, meta: *f, path: path, evo: r.t.evolutions.Get(fs, r.st.schema), name: strings.TrimPrefix(path, r.t.dir+"/"), bucket: bucketOf(dir)}
 	phys := fs.Fields
 	if r.keyed {
 		phys = append(types.Schema{sequenceField, kindField}, phys...)
@@ -303,6 +317,12 @@ func (fc *fileColumns) madeUp(c, rows int, keep []uint16) arrow.Array {
 		return vec.Make(arrow.PrimitiveTypes.Int64, v, nil)
 	case PseudoKind:
 		return vec.Make(arrow.PrimitiveTypes.Int16, make([]int16, rows), nil)
+	case PseudoBucket:
+		v := make([]int32, rows)
+		for i := range v {
+			v[i] = fc.o.bucket
+		}
+		return vec.Make(arrow.PrimitiveTypes.Int32, v, nil)
 	}
 	return vec.MakeNull(fc.o.plan.st.schema.Fields[c].Type.Arrow(), rows)
 }

@@ -52,6 +52,7 @@ const (
 	PseudoPos      = -2 // _POS bigint, 0-based physical row number
 	PseudoKind     = -3 // _KIND int2, the row kind; asks for deleted rows too
 	PseudoSequence = -4 // _SEQ bigint
+	PseudoBucket   = -5 // __paimon_bucket int, as Spark names it
 )
 
 // LateFilter yields a predicate that becomes known while a query runs.
