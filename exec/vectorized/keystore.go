@@ -288,6 +288,9 @@ type numericKeys struct {
 	v     []decimal128.Num
 	nulls nullBits
 	canon *canonKeys
+	// raw holds the binary forms beside canon: values that are equal nearly
+	// always look equal, too.
+	raw byteKeys
 }
 
 func (c *numericKeys) same(a arrow.Array) bool {
@@ -301,6 +304,7 @@ func (c *numericKeys) append(a arrow.Array, rows []uint16) {
 	}
 	if c.canon != nil {
 		c.canon.append(a, rows)
+		c.raw.append(vec.DecBinary(a), rows)
 		return
 	}
 	d := a.DataType().(*arrow.Decimal128Type)
@@ -317,6 +321,7 @@ func (c *numericKeys) append(a arrow.Array, rows []uint16) {
 // toCanon moves what there is to the canonical form.
 func (c *numericKeys) toCanon() {
 	c.canon = &canonKeys{t: types.Of(types.Numeric)}
+	c.raw.offs = []int64{0}
 	n := len(c.v)
 	if n == 0 {
 		return
@@ -327,6 +332,7 @@ func (c *numericKeys) toCanon() {
 		rows := make([]uint16, part.Len())
 		copySel(part.Len(), nil, rows)
 		c.canon.append(part, rows)
+		c.raw.append(vec.DecBinary(part), rows)
 	}
 	c.v, c.nulls = nil, nullBits{}
 }
@@ -341,7 +347,7 @@ func (c *numericKeys) decimals(from, to int) arrow.Array {
 
 func (c *numericKeys) equal(a arrow.Array, rows []uint16, groups []uint32, eq []uint8) {
 	if c.canon != nil {
-		c.canon.equal(a, rows, groups, eq)
+		c.equalCanon(a, rows, groups, eq)
 		return
 	}
 	if !c.same(a) {
@@ -364,6 +370,38 @@ func (c *numericKeys) equal(a arrow.Array, rows []uint16, groups []uint32, eq []
 	}
 }
 
+func (c *numericKeys) equalCanon(a arrow.Array, rows []uint16, groups []uint32, eq []uint8) {
+	if a.DataType().ID() != arrow.BINARY {
+		c.canon.equal(a, rows, groups, eq)
+		return
+	}
+	look := make([]uint8, len(rows))
+	for k := range look {
+		look[k] = 1
+	}
+	c.raw.equal(a, rows, groups, look)
+	var r []uint16
+	var g, at []uint32
+	for k, same := range look {
+		if same == 0 {
+			r, g, at = append(r, rows[k]), append(g, groups[k]), append(at, uint32(k))
+		}
+	}
+	if len(r) == 0 {
+		return
+	}
+	sub := make([]uint8, len(r))
+	for k := range sub {
+		sub[k] = 1
+	}
+	c.canon.equal(a, r, g, sub)
+	for k, same := range sub {
+		if same == 0 {
+			eq[at[k]] = 0
+		}
+	}
+}
+
 func (c *numericKeys) slice(from, to int) arrow.Array {
 	if c.canon != nil {
 		return c.canon.slice(from, to)
@@ -374,7 +412,7 @@ func (c *numericKeys) slice(from, to int) arrow.Array {
 func (c *numericKeys) size() int64 {
 	n := int64(cap(c.v))*16 + int64(cap(c.nulls.valid))
 	if c.canon != nil {
-		n += c.canon.size()
+		n += c.canon.size() + c.raw.size()
 	}
 	return n
 }

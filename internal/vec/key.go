@@ -141,6 +141,9 @@ func (k *keyer) append(dst []byte, i int) []byte {
 		b := k.str.At(j)
 		switch k.t.Kind {
 		case types.Numeric:
+			if c, scale, ok := smallDec(b); ok {
+				return appendIntKey(dst, c, scale)
+			}
 			return AppendDecKey(dst, numeric.Decode(b))
 		case types.BpChar:
 			b = TrimBlanks(b)
@@ -304,11 +307,35 @@ func appendDec128Key(dst []byte, x decimal128.Num, scale int32) []byte {
 	if hi == 0 && lo == 0 {
 		return append(dst, 3)
 	}
-	var buf [48]byte
 	if hi == int64(lo)>>63 {
-		return appendDigits(dst, strconv.AppendInt(buf[:0], int64(lo), 10), scale)
+		return appendIntKey(dst, int64(lo), scale)
 	}
+	var buf [48]byte
 	return appendDigits(dst, x.BigInt().Append(buf[:0], 10), scale)
+}
+
+// smallDec reads the binary form of a finite numeric whose coefficient has up to
+// eight bytes.
+func smallDec(b []byte) (coef int64, scale int32, ok bool) {
+	if len(b) < 5 || len(b) > 13 || b[0] != 0 {
+		return 0, 0, false
+	}
+	scale = int32(binary.LittleEndian.Uint32(b[1:]))
+	if b = b[5:]; len(b) > 0 && b[0]&0x80 != 0 {
+		coef = -1
+	}
+	for _, c := range b {
+		coef = coef<<8 | int64(c)
+	}
+	return coef, scale, true
+}
+
+func appendIntKey(dst []byte, coef int64, scale int32) []byte {
+	if coef == 0 {
+		return append(dst, 3)
+	}
+	var buf [24]byte
+	return appendDigits(dst, strconv.AppendInt(buf[:0], coef, 10), scale)
 }
 
 func appendDigits(dst, digits []byte, scale int32) []byte {
