@@ -229,3 +229,15 @@ func BenchmarkSort(b *testing.B) {
 	top := &plan.Sort{Base: base(s.Out), Input: s, Keys: []plan.SortKey{{Expr: slot(s, 0)}}, Limit: 10}
 	b.Run("top10", func(b *testing.B) { runBench(b, top, rows, 1) })
 }
+
+// BenchmarkSmall is what a query costs before it does anything.
+func BenchmarkSmall(b *testing.B) {
+	s := schemaOf(tInt8)
+	v := &plan.Values{Base: base(s), Rows: [][]plan.Expr{{lit(tInt8, int64(1))}}}
+	p := &plan.Project{Base: base(s), Input: v, Exprs: []plan.Expr{op(b, "+", slot(v, 0), lit(tInt8, int64(1)))}}
+	b.Run("select", func(b *testing.B) { runBench(b, p, 1, 2) })
+	work := &plan.WorkScan{Base: base(s), ID: 1}
+	f := &plan.Filter{Base: base(s), Input: work, Cond: op(b, "<", slot(work, 0), lit(tInt8, int64(1000)))}
+	u := &plan.RecursiveUnion{Base: base(s), ID: 1, Init: v, Step: &plan.Project{Base: base(s), Input: f, Exprs: []plan.Expr{op(b, "+", slot(f, 0), lit(tInt8, int64(1)))}}}
+	b.Run("recursion", func(b *testing.B) { runBench(b, u, 1000, 2) })
+}

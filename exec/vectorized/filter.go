@@ -42,17 +42,18 @@ func (s *filterStage) operator(w int) (operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := compileExpr(s.n.Cond)
+	e, err := s.sc.rt.evaluator(s.n.Cond)
 	if err != nil {
 		in.close()
 		return nil, err
 	}
-	return &filterOp{in: in, cond: e, x: s.sc.eval(nil), out: newCoalescer(s.sc.rt, s.req)}, nil
+	return &filterOp{s: s, in: in, cond: e, x: s.sc.eval(nil), out: newCoalescer(s.sc.rt, s.req)}, nil
 }
 
 func (s *filterStage) close() { s.child.close() }
 
 type filterOp struct {
+	s    *filterStage
 	in   operator
 	cond *evaluator
 	x    *evalContext
@@ -90,7 +91,11 @@ func (o *filterOp) next(ctx context.Context) (*vec.Batch, error) {
 	}
 }
 
-func (o *filterOp) close() { o.in.close() }
+func (o *filterOp) close() {
+	o.in.close()
+	o.s.sc.rt.release(o.s.n.Cond, o.cond)
+	o.cond = nil
+}
 
 // coalescer puts the survivors of selective operators together into batches
 // worth working on.
@@ -210,10 +215,10 @@ func (s *projectStage) operator(w int) (operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &projectOp{in: in, x: s.sc.eval(nil), schema: s.n.Out, es: make([]*evaluator, len(s.n.Exprs))}
+	o := &projectOp{s: s, in: in, x: s.sc.eval(nil), schema: s.n.Out, es: make([]*evaluator, len(s.n.Exprs))}
 	for i, e := range s.n.Exprs {
 		if s.req.needs(i) {
-			if o.es[i], err = compileExpr(e); err != nil {
+			if o.es[i], err = s.sc.rt.evaluator(e); err != nil {
 				in.close()
 				return nil, err
 			}
@@ -225,6 +230,7 @@ func (s *projectStage) operator(w int) (operator, error) {
 func (s *projectStage) close() { s.child.close() }
 
 type projectOp struct {
+	s      *projectStage
 	in     operator
 	x      *evalContext
 	es     []*evaluator // nil: not needed
@@ -249,4 +255,10 @@ func (o *projectOp) next(ctx context.Context) (*vec.Batch, error) {
 	return out, nil
 }
 
-func (o *projectOp) close() { o.in.close() }
+func (o *projectOp) close() {
+	o.in.close()
+	for i, e := range o.es {
+		o.s.sc.rt.release(o.s.n.Exprs[i], e)
+		o.es[i] = nil
+	}
+}

@@ -57,6 +57,34 @@ type runtimeEnv struct {
 	groups  int // localGroups
 	stats   *Stats
 	ctes    map[*plan.CTE]*cteStore
+	mu      sync.Mutex // guards evals
+	// evals are compiled expressions that no operator uses at the moment: a
+	// recursion and an Apply build the same operators over and over.
+	evals map[plan.Expr][]*evaluator
+}
+
+// evaluator returns a compiled e for one worker; release takes it back.
+func (rt *runtimeEnv) evaluator(e plan.Expr) (*evaluator, error) {
+	rt.mu.Lock()
+	if l := rt.evals[e]; len(l) > 0 {
+		ev := l[len(l)-1]
+		rt.evals[e] = l[:len(l)-1]
+		rt.mu.Unlock()
+		return ev, nil
+	}
+	rt.mu.Unlock()
+	return compileExpr(e)
+}
+
+func (rt *runtimeEnv) release(e plan.Expr, ev *evaluator) {
+	if ev == nil {
+		return
+	}
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if l := rt.evals[e]; len(l) < 2*rt.workers {
+		rt.evals[e] = append(l, ev)
+	}
 }
 
 var errClosed = errors.New("query is closed")
@@ -73,7 +101,7 @@ func Start(ctx context.Context, f *plan.Fragment, params []types.Datum, env *Env
 	rt := &runtimeEnv{
 		fn: env.Fn, slots: env.Slots, workers: env.Workers, rows: env.VectorSize,
 		acc: env.Account.Child("work_mem", 0), stats: newStats(),
-		ctes: map[*plan.CTE]*cteStore{},
+		ctes: map[*plan.CTE]*cteStore{}, evals: map[plan.Expr][]*evaluator{},
 	}
 	if rt.workers <= 0 {
 		rt.workers = runtime.GOMAXPROCS(0)
