@@ -274,7 +274,12 @@ func parseOID(s, typ string) (types.Datum, error) {
 func parseFloat(s string, bits int, typ string) (types.Datum, error) {
 	b := trim(s)
 	switch strings.ToLower(strings.TrimLeft(b, "+-")) {
-	case "nan", "inf", "infinity":
+	case "nan":
+		if len(b) <= 4 {
+			return math.NaN(), nil
+		}
+		return nil, badSyntax(typ, s)
+	case "inf", "infinity":
 	default:
 		if h := strings.ToLower(strings.TrimLeft(b, "+-")); strings.HasPrefix(h, "0x") {
 			// C's strtod reads hexadecimal floats; there the exponent may be missing.

@@ -265,19 +265,17 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			continue
 		}
 		at := len(dst)
+		// num prints x in width characters, the sign among them.
 		num := func(x int64, width int) {
 			if n.fill {
 				width = 0
-			} else if x < 0 {
-				width++
 			}
 			s := strconv.FormatInt(x, 10)
-			neg := ""
 			if x < 0 {
-				neg, s = "-", s[1:]
+				dst = append(dst, '-')
+				s = s[1:]
 				width--
 			}
-			dst = append(dst, neg...)
 			for i := len(s); i < width; i++ {
 				dst = append(dst, '0')
 			}
@@ -285,6 +283,13 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			if n.TH || n.th {
 				dst = append(dst, ordinal(string(dst[at:]), n.TH)...)
 			}
+		}
+		// wide is width, one more when the field that ref stands for is negative.
+		wide := func(width int, ref int64) int {
+			if ref < 0 {
+				return width + 1
+			}
+			return width
 		}
 		padded := func(s string, width int) {
 			dst = append(dst, s...)
@@ -309,13 +314,13 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			if h == 0 {
 				h = 12
 			}
-			num(h, 2)
+			num(h, wide(2, v.hour))
 		case "HH24":
-			num(v.hour, 2)
+			num(v.hour, wide(2, v.hour))
 		case "MI":
-			num(v.min, 2)
+			num(v.min, wide(2, v.min))
 		case "SS":
-			num(v.sec, 2)
+			num(v.sec, wide(2, v.sec))
 		case "FF1", "FF2", "FF3", "FF4", "FF5", "FF6", "MS", "US":
 			d := 6
 			switch n.key {
@@ -331,7 +336,7 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			}
 			fill := n.fill
 			n.fill = false
-			num(x, d)
+			num(x, wide(d, x))
 			n.fill = fill
 		case "SSSS", "SSSSS":
 			num(v.hour*3600+v.min*60+v.sec, 0)
@@ -403,7 +408,7 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 				padded(caseLike(name, n.text), 9)
 			}
 		case "MM":
-			num(int64(v.mon), 2)
+			num(int64(v.mon), wide(2, int64(v.mon)))
 		case "DAY", "DY":
 			if v.interval {
 				return nil, errInterval()
@@ -454,7 +459,7 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			default:
 				c = v.year/100 - 1
 			}
-			num(int64(c), 2)
+			num(int64(c), wide(2, int64(c)))
 		case "Y,YYY":
 			y := adjustYear(v.year, v.interval)
 			dst = strconv.AppendInt(dst, int64(y/1000), 10)
@@ -466,6 +471,7 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			}
 		case "YYYY", "YYY", "YY", "Y":
 			y := int64(adjustYear(v.year, v.interval))
+			ref := y
 			switch n.key {
 			case "YYY":
 				y %= 1000
@@ -474,10 +480,11 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			case "Y":
 				y %= 10
 			}
-			num(y, len(n.key))
+			num(y, wide(len(n.key), ref))
 		case "IYYY", "IYY", "IY", "I":
 			iy, _ := isoWeek(v.days)
 			y := int64(adjustYear(iy, v.interval))
+			ref := int64(adjustYear(v.year, v.interval))
 			switch n.key {
 			case "IYY":
 				y %= 1000
@@ -486,7 +493,7 @@ func formatDate(dst []byte, nodes []fmtNode, v dateValue) ([]byte, error) {
 			case "I":
 				y %= 10
 			}
-			num(y, len(n.key))
+			num(y, wide(len(n.key), ref))
 		case "RM":
 			m := v.mon
 			if v.interval {
