@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,6 +88,19 @@ func TestNames(t *testing.T) {
 	var un *fileio.UnsupportedError
 	if _, err := c.Resolve(ctx, "public", "t$audit_log", ResolveOptions{}); !errors.As(err, &un) {
 		t.Skip("audit_log is there now")
+	}
+}
+
+// TestNamed: what cannot be read is told with its table, everything else as it is.
+func TestNamed(t *testing.T) {
+	r := &TableRelation{sqlSchema: "sales", name: "orders"}
+	var un *fileio.UnsupportedError
+	if err := r.named(fmt.Errorf("plan: %w", &fileio.UnsupportedError{Feature: "data file format ORC"})); !errors.As(err, &un) ||
+		un.Table != "sales.orders" || un.Feature != "data file format ORC" {
+		t.Errorf("%v", err)
+	}
+	if other := errors.New("other"); r.named(other) != other || r.named(nil) != nil {
+		t.Error("another error changed")
 	}
 }
 

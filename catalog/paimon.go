@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"context"
+	"errors"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -126,15 +128,31 @@ func (l lateStored) Poll() predicate.Node { return l.r.stored(l.late.Poll()) }
 
 // Plan splits a scan of the pinned state.
 func (r *TableRelation) Plan(ctx context.Context, s table.Scan) (*table.Plan, error) {
-	return r.store.Plan(ctx, r.scan(s))
+	p, err := r.store.Plan(ctx, r.scan(s))
+	return p, r.named(err)
 }
 
 // Read reads one split of Plan.
 func (r *TableRelation) Read(ctx context.Context, s table.Scan, p table.Split, o table.ReadOptions) (table.SplitReader, error) {
+	read := r.readConverted
 	if !r.converts {
-		return r.store.Read(ctx, r.scan(s), p, o)
+		read = r.readStored
 	}
-	return r.readConverted(ctx, s, p, o)
+	sr, err := read(ctx, s, p, o)
+	return sr, r.named(err)
+}
+
+func (r *TableRelation) readStored(ctx context.Context, s table.Scan, p table.Split, o table.ReadOptions) (table.SplitReader, error) {
+	return r.store.Read(ctx, r.scan(s), p, o)
+}
+
+// named tells a user who joins several tables which of them cannot be read.
+func (r *TableRelation) named(err error) error {
+	var u *fileio.UnsupportedError
+	if err == nil || !errors.As(err, &u) || u.Table != "" {
+		return err
+	}
+	return &fileio.UnsupportedError{Feature: u.Feature, Table: r.sqlSchema + "." + r.name}
 }
 
 // Stats returns estimates of the pinned state.

@@ -64,7 +64,11 @@ var errorTable = []errorRule{
 		return pgerr.Wrap(err, pgerr.OutOfMemory, "out of memory").WithHint("Raise %q or %q.", "work_mem", "max_memory")
 	}),
 	typed("fileio.UnsupportedError", func(e *fileio.UnsupportedError, err error) *pgerr.Error {
-		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "%s is not supported", e.Feature)
+		pe := pgerr.Wrap(err, pgerr.FeatureNotSupported, "%s is not supported", e.Feature)
+		if e.Table != "" {
+			pe.WithDetail("The table is %s.", e.Table)
+		}
+		return pe
 	}),
 	typed("snapshot.NotFoundError", func(e *snapshot.NotFoundError, err error) *pgerr.Error {
 		if e.Expired {

@@ -96,6 +96,7 @@ func TestToPG(t *testing.T) {
 		{bg, wrap(&snapshot.NotFoundError{Ref: snapshot.Ref{Kind: snapshot.ID, ID: 1}, Earliest: 5, Latest: 9, Expired: true}), "58P01", "snapshot 1 has expired", "The oldest snapshot that can be read is 5."},
 		{bg, wrap(&snapshot.NotFoundError{Ref: snapshot.Ref{Kind: snapshot.Tag, Name: "x"}}), "42704", `tag "x" does not exist`, ""},
 		{bg, wrap(&fileio.UnsupportedError{Feature: "codec lzo"}), "0A000", "codec lzo is not supported", ""},
+		{bg, wrap(&fileio.UnsupportedError{Feature: "codec lzo", Table: "s.t"}), "0A000", "codec lzo is not supported", ""},
 		{bg, wrap(&mem.LimitError{Setting: "work_mem", Limit: 1 << 20, Asked: 5}), "53200", "out of memory", `Raise "work_mem" (SET work_mem = '...').`},
 		{bg, wrap(&commit.ConflictError{SnapshotID: 3, Reason: "key changed"}), "40001", "could not serialize access due to concurrent update", "The transaction might succeed if retried."},
 		{bg, wrap(syscall.ENOSPC), "53100", "could not write to file: no space left on device", "Free space in the warehouse or in the directory for temporary files."},
@@ -107,6 +108,10 @@ func TestToPG(t *testing.T) {
 		{bg, wrap(context.Canceled), "57014", "canceling statement due to user request", ""},
 	} {
 		got := e.toPG(tt.ctx, tt.err, "")
+		var un *fileio.UnsupportedError
+		if errors.As(tt.err, &un) && un.Table != "" && got.Detail != "The table is "+un.Table+"." {
+			t.Errorf("%v: detail %q", tt.err, got.Detail)
+		}
 		if got.Code.String() != tt.code || got.Message != tt.message || got.Hint != tt.hint {
 			t.Errorf("%v: got %s %q hint %q, want %s %q hint %q", tt.err, got.Code, got.Message, got.Hint, tt.code, tt.message, tt.hint)
 		}

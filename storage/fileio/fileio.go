@@ -94,6 +94,10 @@ func (e *MissingError) Unwrap() error { return e.Err }
 
 // UnsupportedError says that a file or table uses a feature that is not honoured
 // yet. engine maps it to 0A000; Feature is its name.
-type UnsupportedError struct{ Feature string }
+type UnsupportedError struct {
+	Feature string
+	// Table is the table that was read, as schema.name; empty when it is not known.
+	Table string
+}
 
 func (e *UnsupportedError) Error() string { return e.Feature + " is not supported" }
