@@ -112,6 +112,35 @@ func appendYMD(dst []byte, ds dateStyle, dmy bool, y, m, d int) []byte {
 	return append2(dst, d)
 }
 
+const digitPairs = "00010203040506070809" +
+	"10111213141516171819" +
+	"20212223242526272829" +
+	"30313233343536373839" +
+	"40414243444546474849" +
+	"50515253545556575859" +
+	"60616263646566676869" +
+	"70717273747576777879" +
+	"80818283848586878889" +
+	"90919293949596979899"
+
+func put2(b []byte, v int) { b[0], b[1] = digitPairs[2*v], digitPairs[2*v+1] }
+
+// putISODate writes yyyy-mm-dd to b[:10]; ok is false for other years.
+func putISODate(b []byte, days int64) bool {
+	// The years 1 to 9999.
+	if days < -719162 || days > 2932896 {
+		return false
+	}
+	y, m, d := CivilFromDays(int(days))
+	put2(b, y/100)
+	put2(b[2:], y%100)
+	b[4] = '-'
+	put2(b[5:], m)
+	b[7] = '-'
+	put2(b[8:], d)
+	return true
+}
+
 // AppendDate appends a date given in days since 1970.
 func AppendDate(dst []byte, days int64, st *Style) []byte {
 	switch days {
@@ -121,6 +150,12 @@ func AppendDate(dst []byte, days int64, st *Style) []byte {
 		return append(dst, "-infinity"...)
 	}
 	st = orDefault(st)
+	if st.dateStyle() == styleISO {
+		var b [10]byte
+		if putISODate(b[:], days) {
+			return append(dst, b[:]...)
+		}
+	}
 	y, m, d := CivilFromDays(int(days))
 	dst = appendYMD(dst, st.dateStyle(), st.DateOrder == "DMY", y, m, d)
 	if y <= 0 {
@@ -154,11 +189,33 @@ func AppendTimestamp(dst []byte, us int64, z *Zone, st *Style) []byte {
 		us += int64(off) * UsPerSecond
 	}
 	days, tod := SplitTimestamp(us)
-	y, m, d := CivilFromDays(int(days))
 	ds := styleISO
 	if st != nil {
 		ds = st.dateStyle()
 	}
+	if ds == styleISO {
+		var b [19]byte
+		if putISODate(b[:], days) {
+			s := int(tod / UsPerSecond)
+			b[10] = ' '
+			put2(b[11:], s/3600)
+			b[13] = ':'
+			put2(b[14:], s/60%60)
+			b[16] = ':'
+			put2(b[17:], s%60)
+			dst = appendFraction(append(dst, b[:]...), int(tod-int64(s)*UsPerSecond))
+			if z != nil {
+				dst = appendOffset(dst, off)
+			}
+			return dst
+		}
+	}
+	return appendStyled(dst, days, tod, ds, z, off, abbrev, st)
+}
+
+// appendStyled appends a timestamp in any style and of any year.
+func appendStyled(dst []byte, days, tod int64, ds dateStyle, z *Zone, off int, abbrev string, st *Style) []byte {
+	y, m, d := CivilFromDays(int(days))
 	dmy := st != nil && st.DateOrder == "DMY"
 	appendZone := func() {
 		if z == nil {
