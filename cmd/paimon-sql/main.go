@@ -65,6 +65,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 		a.usage(a.err)
 		return exitUsage
 	}
+	if args[0] == "help" && len(args) == 2 {
+		args = []string{args[1], "--help"}
+	}
 	switch args[0] {
 	case "help", "-h", "--help", "-help":
 		a.usage(a.out)

@@ -37,6 +37,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{nil, nil, 2, "usage: paimon-sql"},
 		{[]string{"help"}, nil, 0, "usage: paimon-sql"},
+		{[]string{"help", "serve"}, nil, 0, "--http-listen"},
 		{[]string{"version"}, nil, 0, "paimon-sql dev"},
 		{[]string{"fly"}, nil, 2, `unknown command "fly"`},
 		{[]string{"serve"}, nil, 2, "--warehouse is missing"},
