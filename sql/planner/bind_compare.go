@@ -143,7 +143,12 @@ func (p *planner) is(s *scope, e *ast.Is) (plan.Expr, error) {
 		if c, ok := x.(*plan.Const); ok && isUnknown(c) {
 			return p.constAt((c.Value == nil) != e.Not, boolT, e.Pos), nil
 		}
-		if isUnknown(x) {
+		if prm, ok := x.(*plan.Param); ok && isUnknown(x) {
+			// Another use of the parameter gives its type, before or after this one;
+			// without one it stays unknown, which checkParams refuses. PostgreSQL also
+			// refuses a use after this one, but drivers write ($1 IS NULL OR b = $1).
+			delete(p.pos, prm)
+		} else if isUnknown(x) {
 			if x, err = p.coerce(x, types.Of(types.Text), function.Implicit, p.loc(e.Expr)); err != nil {
 				return nil, err
 			}

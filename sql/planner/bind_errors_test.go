@@ -88,6 +88,7 @@ func TestBinderErrors(t *testing.T) {
 		{"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT count(*)::int FROM x) SELECT 1", "42P19", `aggregate functions are not allowed in a recursive query's recursive term`, 51, ""},
 		{"WITH RECURSIVE x(n) AS (SELECT 1 UNION ALL SELECT n + 1.5 FROM x) SELECT 1", "42804", `recursive query "x" column 1 has type integer in non-recursive term but type numeric overall`, 32, ""},
 		{"WITH x AS (DELETE FROM t RETURNING a) SELECT 1", "0A000", `data-modifying statements in WITH are not supported`, 6, ""},
+		{"SELECT $1 IS NULL", "42P18", `could not determine data type of parameter $1`, 0, ""},
 		{"SELECT $2::int", "42P18", `could not determine data type of parameter $1`, 0, ""},
 		{"SELECT ARRAY[]", "42P18", `cannot determine type of empty array`, 8, `Explicitly cast to the desired type, for example ARRAY[]::integer[].`},
 		{"SELECT 1 = ANY (2)", "42809", `op ANY/ALL (array) requires array on right side`, 10, ""},
