@@ -430,7 +430,7 @@ func (x *sources) Prepared() []pgcatalog.PreparedStatement {
 		impl := p.impl.(*prepared)
 		ps := pgcatalog.PreparedStatement{Name: name, Statement: p.SQL, FromSQL: impl.fromSQL, PreparedAt: impl.at}
 		for _, t := range p.Params {
-			ps.ParamTypes = append(ps.ParamTypes, t.PlainName())
+			ps.ParamTypes = append(ps.ParamTypes, t.OID())
 		}
 		out = append(out, ps)
 	}

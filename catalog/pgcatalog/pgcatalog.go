@@ -77,7 +77,7 @@ type Function struct {
 // PreparedStatement is one row of pg_prepared_statements.
 type PreparedStatement struct {
 	Name, Statement string
-	ParamTypes      []string
+	ParamTypes      []uint32 // OIDs
 	FromSQL         bool
 	PreparedAt      time.Time
 }

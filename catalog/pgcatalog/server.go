@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
 func fillNamespace(f *Filler) error {
@@ -87,7 +88,11 @@ func fillActivity(f *Filler) error {
 
 func fillPrepared(f *Filler) error {
 	for _, p := range f.Src.Prepared() {
-		f.Row("name", p.Name, "statement", p.Statement, "prepare_time", p.PreparedAt, "from_sql", p.FromSQL)
+		params := make([]types.Datum, len(p.ParamTypes))
+		for i, oid := range p.ParamTypes {
+			params[i] = int64(oid)
+		}
+		f.Row("name", p.Name, "statement", p.Statement, "prepare_time", p.PreparedAt, "parameter_types", params, "from_sql", p.FromSQL)
 	}
 	return nil
 }
