@@ -249,6 +249,57 @@ func slowDecs(f func(a, b *numeric.Dec) (*numeric.Dec, error)) Kernel {
 	})
 }
 
+// divDecs divides Decimal128 columns of up to 18 digits in 128 bits; rows that
+// are longer, and everything else, go through numeric.Dec.
+var divDecs = func() Kernel {
+	slow := slowDecs(numeric.Div)
+	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
+		a, okA := args[0].Arr.(*array.Decimal128)
+		b, okB := args[1].Arr.(*array.Decimal128)
+		if !okA || !okB || c.Ret.Prec != 0 {
+			return slow(c, args)
+		}
+		n := rowsOf(c, args)
+		valid, none := strictValid(n, args)
+		if none {
+			return nullResult(c, n)
+		}
+		av, bv := a.Values(), b.Values()
+		sa, sb := decScale(a), decScale(b)
+		w := &bytesWriter{dt: arrow.BinaryTypes.Binary, off: make([]int32, 1, n+1), n: n, data: make([]byte, 0, 16*n)}
+		var err error
+		rowsLoop(n, selOf(c, args), valid, func(i int) {
+			x, y := av[0], bv[0]
+			if !args[0].Const {
+				x = av[i]
+			}
+			if !args[1].Const {
+				y = bv[i]
+			}
+			w.pad(i)
+			xl, yl := int64(x.LowBits()), int64(y.LowBits())
+			if x.HighBits() == xl>>63 && y.HighBits() == yl>>63 {
+				var ok bool
+				if w.data, ok = numeric.AppendQuotient(w.data, xl, sa, yl, sb); ok {
+					w.end()
+					return
+				}
+			}
+			q, e := numeric.Div(numeric.From128(x, sa), numeric.From128(y, sb))
+			if e != nil {
+				err = numericErr(e)
+				q = new(numeric.Dec)
+			}
+			w.data = numeric.AppendEncoded(w.data, q)
+			w.end()
+		})
+		if err != nil {
+			return nil, err
+		}
+		return w.done(valid), nil
+	}
+}()
+
 func decArith(op byte) Kernel {
 	slow := slowDecs(map[byte]func(a, b *numeric.Dec) (*numeric.Dec, error){
 		'+': func(a, b *numeric.Dec) (*numeric.Dec, error) { return numeric.Add(a, b), nil },
@@ -383,7 +434,7 @@ func numericOps() []*Overload {
 		{Name: "+", Args: two, Ret: num, RetFn: numericSum, ExactArgs: exactNumerics, Strict: true, Kernel: decArith('+'), Doc: "Sum of two numerics at the larger scale."},
 		{Name: "-", Args: two, Ret: num, RetFn: numericSum, ExactArgs: exactNumerics, Strict: true, Kernel: decArith('-'), Doc: "Difference of two numerics at the larger scale."},
 		{Name: "*", Args: two, Ret: num, RetFn: numericProduct, ExactArgs: exactNumerics, Strict: true, Kernel: decArith('*'), Doc: "Product of two numerics, exact."},
-		{Name: "/", Args: two, Ret: num, RetFn: plain, ExactArgs: exactNumerics, Strict: true, Kernel: slowDecs(numeric.Div), Doc: "Quotient of two numerics with at least 16 significant digits."},
+		{Name: "/", Args: two, Ret: num, RetFn: plain, ExactArgs: exactNumerics, Strict: true, Kernel: divDecs, Doc: "Quotient of two numerics with at least 16 significant digits."},
 		{Name: "%", Args: two, Ret: num, RetFn: plain, ExactArgs: exactNumerics, Strict: true, Kernel: slowDecs(numeric.Mod), Doc: "Remainder of a division of numerics, with the sign of the dividend."},
 		{Name: "^", Args: two, Ret: num, RetFn: plain, ExactArgs: exactNumerics, Strict: true, Kernel: slowDecs(numeric.Power), Doc: "Power of numerics."},
 		{Name: "-", Args: two[:1], Ret: num, RetFn: sameType, ExactArgs: exactNumerics, Strict: true, Kernel: negDec, Doc: "Negation of a numeric."},

@@ -308,6 +308,9 @@ func likeKernel(fold, negate bool) Kernel {
 		var err error
 		if args[1].Const {
 			lp := cachedLike(c, pats(0), fold)
+			if valid == nil && selOf(c, args) == nil && !args[0].Const && lp.scan(args[0].Arr, out, negate) {
+				return boolResult(n, out, nil), nil
+			}
 			rowsLoop(n, selOf(c, args), valid, func(i int) {
 				ok, e := lp.check(text(i))
 				if e != nil {
@@ -333,6 +336,73 @@ func likeKernel(fold, negate bool) Kernel {
 		return boolResult(n, out, valid), nil
 	}
 	return onDict(match)
+}
+
+// scan matches a whole column, when the pattern allows it: one literal at the
+// start, the end or all of the text, or literals that may stand anywhere. Those
+// are looked for in the column's bytes at once, so that rows without the
+// longest literal cost nothing.
+func (lp *likePattern) scan(a arrow.Array, out []uint8, negate bool) bool {
+	if lp.fold || lp.bad || len(lp.pieces) == 0 || a.DataType().ID() != arrow.STRING && a.DataType().ID() != arrow.BINARY {
+		return false
+	}
+	s := vec.ViewStr(a)
+	n := len(out)
+	no := u8(negate)
+	if p := &lp.pieces[0]; len(lp.pieces) == 1 && !p.wild && (lp.anchorL || lp.anchorR) {
+		lit := string(p.lit)
+		k := len(lit)
+		for i := range out {
+			v := s.Data[s.Offs[i]:s.Offs[i+1]]
+			hit := false
+			switch {
+			case lp.anchorL && lp.anchorR:
+				hit = string(v) == lit
+			case len(v) < k:
+			case lp.anchorL:
+				hit = string(v[:k]) == lit
+			default:
+				hit = string(v[len(v)-k:]) == lit
+			}
+			out[i] = u8(hit) ^ no
+		}
+		return true
+	}
+	// The longest literal decides where to look.
+	var lit []byte
+	for _, p := range lp.pieces {
+		for _, t := range p.toks {
+			if len(t.lit) > len(lit) {
+				lit = t.lit
+			}
+		}
+	}
+	if len(lit) < 2 || n == 0 {
+		return false
+	}
+	for i := range out {
+		out[i] = no
+	}
+	row := 0
+	end := int(s.Offs[n])
+	for at := int(s.Offs[0]); at < end; {
+		i := bytes.Index(s.Data[at:end], lit)
+		if i < 0 {
+			break
+		}
+		at += i
+		for int(s.Offs[row+1]) <= at {
+			row++
+		}
+		next := int(s.Offs[row+1])
+		if at+len(lit) > next {
+			at++ // across the border of two rows
+			continue
+		}
+		out[row] = u8(lp.match(s.At(row))) ^ no
+		at = next
+	}
+	return true
 }
 
 type likeState struct {
