@@ -233,6 +233,28 @@ func ParseBool(s string) (bool, error) {
 	return false, badSyntax("boolean", s)
 }
 
+// QuickInt reads a plain decimal integer of up to 18 digits; ok is false for
+// everything else, which Parse decides on.
+func QuickInt(s []byte) (v int64, ok bool) {
+	neg := false
+	if len(s) > 0 && s[0] == '-' {
+		neg, s = true, s[1:]
+	}
+	if len(s) == 0 || len(s) > 18 {
+		return 0, false
+	}
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = v*10 + int64(c-'0')
+	}
+	if neg {
+		v = -v
+	}
+	return v, true
+}
+
 func parseInt(s string, bits int, typ string) (types.Datum, error) {
 	b := trim(s)
 	digits := strings.TrimLeft(b, "+-")

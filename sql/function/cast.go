@@ -565,6 +565,35 @@ var parseText = onDict(func(c *Call, args []vec.Vec) (arrow.Array, error) {
 		sub.ArgTypes = []types.Type{tText}
 		c = &sub
 	}
+	switch t.Kind {
+	case types.Int2, types.Int4, types.Int8:
+		lo, hi := int64(math.MinInt64), int64(math.MaxInt64)
+		if t.Kind == types.Int2 {
+			lo, hi = math.MinInt16, math.MaxInt16
+		} else if t.Kind == types.Int4 {
+			lo, hi = math.MinInt32, math.MaxInt32
+		}
+		return fn1(func(s []byte) (int64, error) {
+			if v, ok := pgtext.QuickInt(s); ok && v >= lo && v <= hi {
+				return v, nil
+			}
+			d, err := pgtext.Parse(t, string(s), st)
+			if err != nil {
+				return 0, err
+			}
+			return d.(int64), nil
+		})(c, args)
+	case types.Date:
+		return fn1(func(s string) (int64, error) { return pgtext.ParseDate(s, st) })(c, args)
+	case types.Float8:
+		return fn1(func(s string) (float64, error) {
+			d, err := pgtext.Parse(t, s, st)
+			if err != nil {
+				return 0, err
+			}
+			return d.(float64), nil
+		})(c, args)
+	}
 	return fn1(func(s string) (types.Datum, error) { return pgtext.Parse(t, s, st) })(c, args)
 })
 
