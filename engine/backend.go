@@ -178,7 +178,10 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 	if _, err := e.io.Stat(ctx, "."); errors.Is(err, fileio.ErrNotExist) && !strings.HasPrefix(location, "mem:") {
 		e.log.Warn("the warehouse does not exist yet: its first table makes it", "warehouse", location)
 	}
-	e.env = table.NewEnv(e.io, table.EnvOptions{ManifestCacheBytes: min(max(e.cfg.MaxMemory/8, 16<<20), 512<<20)})
+	e.env = table.NewEnv(e.io, table.EnvOptions{
+		ManifestCacheBytes: min(max(e.cfg.MaxMemory/8, 16<<20), 512<<20),
+		PageCacheBytes:     max(e.cfg.MaxMemory/8, 16<<20),
+	})
 	e.cat = catalog.NewFilesystem(e.env, location)
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 type EnvOptions struct {
 	ManifestCacheBytes int64 // decoded manifests (256 MB)
 	VectorCacheBytes   int64 // decoded deletion vectors (64 MB)
+	PageCacheBytes     int64 // inflated pages of data files (256 MB); below 0 = none
 	OpenFiles          int   // data files kept open with their footers (256)
 	Events             Events
 	// SplitBytes is the size of a split of small files and of a row range of a big
@@ -80,7 +81,7 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		samples: fileio.NewLRU[sampleKey, []byte](8<<20, nil),
 		vectors: fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 	}
-	for _, f := range formats {
+	for _, f := range formats(def(o.PageCacheBytes, 256<<20)) {
 		e.formats[f.Name()] = f
 	}
 	return e

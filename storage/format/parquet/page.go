@@ -26,7 +26,8 @@ type page struct {
 	at      int64 // position in the file of the body, size bytes
 	hdr     pageHeader
 	hasHdr  bool
-	spans   bool // a row may continue from the page before (v1 without an index)
+	cached  []byte // the inflated page, when the cache had it
+	spans   bool   // a row may continue from the page before (v1 without an index)
 
 	entries  int // levels not yet read
 	def, rep hybrid
@@ -257,9 +258,14 @@ func (c *chunkReader) load(ctx context.Context) error {
 					return err
 				}
 			}
-			h, _, err := c.header(ctx)
-			if err != nil {
-				return err
+			var h pageHeader
+			if e := c.r.pages.get(c.pageKey(c.at)); e != nil {
+				h, c.at, p.cached = e.hdr, e.at, e.data
+			} else {
+				var err error
+				if h, _, err = c.header(ctx); err != nil {
+					return err
+				}
 			}
 			if h.typ != pageData && h.typ != pageDataV2 {
 				return c.corruptf(p.off, "the offset index points at a page of type %d", h.typ)
@@ -336,6 +342,33 @@ func (c *chunkReader) inflate(b []byte, n int) ([]byte, error) {
 	return out, nil
 }
 
+func (c *chunkReader) pageKey(off int64) pageKey {
+	return pageKey{c.r.f.Path(), c.r.size, off}
+}
+
+// inflatePage is inflate of a whole v1 page through the cache.
+func (c *chunkReader) inflatePage(raw []byte) ([]byte, error) {
+	p := &c.pg
+	n := int(p.hdr.uncompressed)
+	if p.cached != nil {
+		return p.cached, nil
+	}
+	if c.meta.codec == codecNone || n == 0 || c.idx == nil { // without an index pages are not looked up
+		return c.inflate(raw, n)
+	}
+	k := c.pageKey(p.off)
+	if !c.r.pages.admits(k, n) {
+		return c.inflate(raw, n)
+	}
+	b, err := decompress(nil, raw, c.meta.codec, n)
+	if err != nil {
+		return nil, err
+	}
+	b = b[:len(b):len(b)]
+	c.r.pages.put(k, &cachedPage{p.hdr, p.at, b})
+	return b, nil
+}
+
 func (c *chunkReader) loadBody(ctx context.Context) error {
 	p := &c.pg
 	h := &p.hdr
@@ -345,14 +378,18 @@ func (c *chunkReader) loadBody(ctx context.Context) error {
 			return err
 		}
 	}
-	raw, err := c.body(ctx, h, p.at)
-	if err != nil {
-		return err
+	var raw []byte
+	if p.cached == nil {
+		var err error
+		if raw, err = c.body(ctx, h, p.at); err != nil {
+			return err
+		}
 	}
 	p.entries = int(h.values)
 	p.hasDef = c.leaf.node.def > 0
 	p.hasRep = c.leaf.node.rep > 0
 	var b []byte
+	var err error
 	if h.typ == pageDataV2 {
 		b, err = c.loadV2(raw)
 	} else {
@@ -373,7 +410,7 @@ func levelWidth(max int) uint { return uint(bits.Len(uint(max))) }
 func (c *chunkReader) loadV1(raw []byte) ([]byte, error) {
 	p := &c.pg
 	h := &p.hdr
-	b, err := c.inflate(raw, int(h.uncompressed))
+	b, err := c.inflatePage(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,10 @@ import (
 )
 
 // Format is the Parquet data file format.
-type Format struct{}
+type Format struct {
+	// Pages keeps inflated pages across readers; nil = none.
+	Pages *PageCache
+}
 
 // Name is "parquet".
 func (Format) Name() string { return "parquet" }
@@ -35,7 +38,8 @@ type Reader struct {
 	mem    []byte // bytes of the file that are in memory, from memOff on
 	memOff int64
 	bytes  atomic.Int64
-	noCRC  bool // for fuzzing: page checksums would hide what lies behind them
+	pages  *PageCache // nil = none
+	noCRC  bool       // for fuzzing: page checksums would hide what lies behind them
 
 	meta   *fileMeta
 	root   *snode
@@ -62,8 +66,13 @@ type chunkCache struct {
 }
 
 // Open reads the footer of f. See format.Format.
-func (Format) Open(ctx context.Context, f fileio.File, row types.Schema) (format.Reader, error) {
-	return open(ctx, f, row)
+func (fm Format) Open(ctx context.Context, f fileio.File, row types.Schema) (format.Reader, error) {
+	r, err := open(ctx, f, row)
+	if err != nil {
+		return nil, err
+	}
+	r.pages = fm.Pages
+	return r, nil
 }
 
 func open(ctx context.Context, f fileio.File, row types.Schema) (r *Reader, err error) {

@@ -1,0 +1,73 @@
+package parquet
+
+import (
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+)
+
+// PageCache keeps inflated pages of data files, because inflating is half of the
+// work of a scan. Data files never change and their names are never used twice
+// (they hold a UUID), so a path and an offset name a page for good. Safe for
+// concurrent use.
+//
+// While there is room every page is kept. When the cache is full, a page gets in
+// only when it was asked for before and is still remembered: a scan larger than
+// the cache then passes by without turning it over.
+type PageCache struct {
+	budget int64
+	pages  *fileio.LRU[pageKey, *cachedPage]
+	seen   *fileio.LRU[pageKey, struct{}]
+}
+
+type pageKey struct {
+	path string
+	size int64 // of the file
+	off  int64 // of the page header
+}
+
+// cachedPage is a v1 data page: header, place of its body, inflated bytes. The
+// bytes are shared and never written.
+type cachedPage struct {
+	hdr  pageHeader
+	at   int64
+	data []byte
+}
+
+// NewPageCache makes a cache of at most budget bytes.
+func NewPageCache(budget int64) *PageCache {
+	return &PageCache{budget, fileio.NewLRU[pageKey, *cachedPage](budget, nil), fileio.NewLRU[pageKey, struct{}](budget, nil)}
+}
+
+// Used returns the bytes held.
+func (c *PageCache) Used() int64 { return c.pages.Used() }
+
+const pageOverhead = 256 // of an entry: key, header, list element
+
+func (c *PageCache) get(k pageKey) *cachedPage {
+	if c == nil {
+		return nil
+	}
+	p, _ := c.pages.Get(k)
+	return p
+}
+
+// admits reports whether a page of n bytes should be kept; the caller then
+// inflates it into memory of its own and calls put.
+func (c *PageCache) admits(k pageKey, n int) bool {
+	if c == nil || int64(n) > c.budget/16 {
+		return false
+	}
+	cost := int64(n) + pageOverhead
+	if c.pages.Used()+cost <= c.budget {
+		return true
+	}
+	if _, again := c.seen.Get(k); again {
+		c.seen.Delete(k)
+		return true
+	}
+	c.seen.Put(k, struct{}{}, cost)
+	return false
+}
+
+func (c *PageCache) put(k pageKey, p *cachedPage) {
+	c.pages.Put(k, p, int64(len(p.data))+pageOverhead)
+}
