@@ -21,6 +21,7 @@ func operators() [][]*Overload {
 		concatOps(),
 		arrayOps(),
 		jsonOps(),
+		jsonPathOps(),
 	}
 }
 
@@ -37,6 +38,7 @@ func functions() [][]*Overload {
 		miscFunctions(),
 		arrayFunctions(),
 		jsonFunctions(),
+		jsonPathFunctions(),
 		setFunctions(), // srf.go: generate_series, unnest, json_each, ...
 		systemInfo(),   // sysinfo.go: system information, pg_sleep, privileges, advisory locks
 	}
