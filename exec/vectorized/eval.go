@@ -2,6 +2,7 @@ package vectorized
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -30,6 +31,10 @@ type evalContext struct {
 	ctx    context.Context
 	fn     function.Env
 	params *paramSet
+	// maxBytes is how long a computed value may be (0 = no limit of the query),
+	// setting what says so.
+	maxBytes int64
+	setting  string
 }
 
 // evalNode computes an expression. Not safe for concurrent use.
@@ -76,7 +81,7 @@ func compileAll(es []plan.Expr) ([]*evaluator, error) {
 
 // column evaluates to an array of length b.N.
 func (e *evaluator) column(x *evalContext, b *vec.Batch) (arrow.Array, error) {
-	v, err := e.root.eval(x, b, b.Sel)
+	v, err := e.value(x, b)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +90,40 @@ func (e *evaluator) column(x *evalContext, b *vec.Batch) (arrow.Array, error) {
 
 // value evaluates to a column or a constant.
 func (e *evaluator) value(x *evalContext, b *vec.Batch) (vec.Vec, error) {
-	return e.root.eval(x, b, b.Sel)
+	v, err := e.root.eval(x, b, b.Sel)
+	if errors.Is(err, function.ErrBatchBytes) {
+		m := newMerger(e.t.Arrow(), b.N)
+		size := int64(0)
+		if err = e.parts(x, b, liveSel(b), m, &size); err == nil {
+			v = m.result()
+		}
+	}
+	return v, err
+}
+
+// maxJoined is how many bytes the results of a batch may have that were computed
+// in parts.
+const maxJoined = 1<<30 - 1
+
+// parts evaluates a batch whose intermediate results are too long together a few
+// rows at a time.
+func (e *evaluator) parts(x *evalContext, b *vec.Batch, sel []uint16, m *merger, size *int64) error {
+	v, err := e.root.eval(x, b, sel)
+	if errors.Is(err, function.ErrBatchBytes) && len(sel) > 1 {
+		h := len(sel) / 2
+		if err := e.parts(x, b, sel[:h], m, size); err != nil {
+			return err
+		}
+		return e.parts(x, b, sel[h:], m, size)
+	}
+	if err != nil {
+		return err
+	}
+	if *size += vec.Size(v.Arr); *size > maxJoined {
+		return pgerr.New(pgerr.ProgramLimitExceeded, "requested length too large")
+	}
+	m.put(v, sel)
+	return nil
 }
 
 // datum evaluates an expression without columns.
@@ -107,7 +145,26 @@ func (e *evaluator) selectRows(x *evalContext, b *vec.Batch) ([]uint16, error) {
 		e.out = make([]uint16, n)
 	}
 	k, err := selectNode(e.root, x, b, b.Sel, true, e.out[:n])
+	if errors.Is(err, function.ErrBatchBytes) {
+		var out []uint16
+		out, err = e.selectParts(x, b, liveSel(b), nil)
+		k = copy(e.out[:n], out)
+	}
 	return e.out[:k], err
+}
+
+// selectParts is selectRows a few rows at a time.
+func (e *evaluator) selectParts(x *evalContext, b *vec.Batch, sel, out []uint16) ([]uint16, error) {
+	buf := make([]uint16, len(sel))
+	k, err := selectNode(e.root, x, b, sel, true, buf)
+	if errors.Is(err, function.ErrBatchBytes) && len(sel) > 1 {
+		h := len(sel) / 2
+		if out, err = e.selectParts(x, b, sel[:h], out); err != nil {
+			return nil, err
+		}
+		return e.selectParts(x, b, sel[h:], out)
+	}
+	return append(out, buf[:k]...), err
 }
 
 // selectNode selects with n's own method or by its boolean column.
@@ -184,6 +241,18 @@ func grow(buf []uint16, n int) []uint16 {
 		return make([]uint16, n)
 	}
 	return buf[:n]
+}
+
+// liveSel lists the live rows of a batch.
+func liveSel(b *vec.Batch) []uint16 {
+	if b.Sel != nil {
+		return b.Sel
+	}
+	sel := make([]uint16, b.N)
+	for i := range sel {
+		sel[i] = uint16(i)
+	}
+	return sel
 }
 
 func liveRows(b *vec.Batch, sel []uint16) int {
@@ -484,6 +553,7 @@ func liveN(rows int, sel []uint16) int {
 func (n *callNode) run(x *evalContext, rows int, sel []uint16) (arrow.Array, error) {
 	c := &n.call
 	c.Ctx, c.Env, c.N, c.Sel = x.ctx, x.fn, rows, sel
+	c.MaxBytes, c.MaxSetting = x.maxBytes, x.setting
 	a, err := n.f.Kernel(c, n.vs)
 	if err != nil {
 		return nil, err

@@ -2,11 +2,13 @@ package vectorized
 
 import (
 	"context"
+	"errors"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/sql/function"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 )
 
@@ -235,22 +237,42 @@ type projectOp struct {
 	x      *evalContext
 	es     []*evaluator // nil: not needed
 	schema types.Schema
+	rest   []*vec.Batch // parts of a batch whose results are too long together
 }
 
 func (o *projectOp) next(ctx context.Context) (*vec.Batch, error) {
-	b, err := o.in.next(ctx)
-	if err != nil || b == nil {
-		return nil, err
-	}
 	o.x.ctx = ctx
+	for {
+		var b *vec.Batch
+		var err error
+		if k := len(o.rest); k > 0 {
+			b, o.rest = o.rest[k-1], o.rest[:k-1]
+		} else if b, err = o.in.next(ctx); err != nil || b == nil {
+			return nil, err
+		}
+		out, err := o.project(b)
+		if live := b.Size(); errors.Is(err, function.ErrBatchBytes) && live > 1 {
+			sel := liveSel(b)
+			low, high := *b, *b
+			low.Sel, high.Sel = sel[:live/2], sel[live/2:]
+			o.rest = append(o.rest, &high, &low)
+			continue
+		}
+		return out, err
+	}
+}
+
+func (o *projectOp) project(b *vec.Batch) (*vec.Batch, error) {
 	out := &vec.Batch{Schema: o.schema, Cols: make([]arrow.Array, len(o.es)), N: b.N, Sel: b.Sel}
 	for i, e := range o.es {
 		if e == nil {
 			continue
 		}
-		if out.Cols[i], err = e.column(o.x, b); err != nil {
+		v, err := e.root.eval(o.x, b, b.Sel)
+		if err != nil {
 			return nil, err
 		}
+		out.Cols[i] = v.Column(b.N)
 	}
 	return out, nil
 }

@@ -78,7 +78,9 @@ func newScope(rt *runtimeEnv, ps *paramSet) *scope {
 }
 
 func (s *scope) eval(ctx context.Context) *evalContext {
-	return &evalContext{ctx: ctx, fn: s.rt.fn, params: s.params}
+	x := &evalContext{ctx: ctx, fn: s.rt.fn, params: s.params}
+	x.setting, x.maxBytes = s.rt.acc.Limit()
+	return x
 }
 
 // request is what the consumer of a node wants from it.

@@ -81,6 +81,17 @@ func (a *Account) Close() {
 	}
 }
 
+// Limit returns the lowest limit of the account and those above it with its
+// setting; 0 when there is none.
+func (a *Account) Limit() (setting string, limit int64) {
+	for ; a != nil; a = a.parent {
+		if a.limit > 0 && (limit == 0 || a.limit < limit) {
+			setting, limit = a.setting, a.limit
+		}
+	}
+	return setting, limit
+}
+
 // Used returns the bytes charged now; Peak the most there ever were.
 func (a *Account) Used() int64 { return a.used.Load() }
 

@@ -391,8 +391,8 @@ func partKernel(asFloat bool) Kernel {
 			}
 		}
 		if asFloat {
-			w := newWriter[float64](n, c.Ret)
-			err := each(n, selOf(c, args), &valid, func(i int) error {
+			w := newWriter[float64](c, n)
+			err := each(c, n, selOf(c, args), &valid, func(i int) error {
 				p, err := parts(i)
 				if err == nil && p.null {
 					return errNull
@@ -406,7 +406,7 @@ func partKernel(asFloat bool) Kernel {
 			return w.done(valid), nil
 		}
 		w := &bytesWriter{dt: arrow.BinaryTypes.Binary, off: make([]int32, 1, n+1), n: n, data: make([]byte, 0, 8*n)}
-		err := each(n, selOf(c, args), &valid, func(i int) error {
+		err := each(c, n, selOf(c, args), &valid, func(i int) error {
 			p, err := parts(i)
 			if err != nil {
 				return err

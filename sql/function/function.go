@@ -72,6 +72,10 @@ type Call struct {
 	// Explicit is set for casts that the user wrote (CAST, ::): they cut strings
 	// that are too long, where an assignment refuses them.
 	Explicit bool
+	// MaxBytes is how long one value of the result may be, 0 = as long as any
+	// value; MaxSetting is the setting that says so.
+	MaxBytes   int64
+	MaxSetting string
 	// State is private to this call site and worker: compiled patterns, scratch.
 	State *any
 }

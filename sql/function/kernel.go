@@ -1,12 +1,14 @@
 package function
 
 import (
+	"context"
 	"errors"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/decimal128"
 
+	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -73,10 +75,16 @@ func strictValid(n int, args []vec.Vec) (valid []byte, none bool) {
 	return valid, false
 }
 
-// each calls f for the selected rows that are valid. errNull clears the row's
-// bit in *valid, which is made when needed.
-func each(n int, sel []uint16, valid *[]byte, f func(i int) error) error {
+// each calls f for the selected rows that are valid, until the statement is
+// cancelled. errNull clears the row's bit in *valid, which is made when needed.
+func each(c *Call, n int, sel []uint16, valid *[]byte, f func(i int) error) error {
+	calls := 0
 	one := func(i int) error {
+		if calls++; calls&3 == 0 {
+			if err := c.cancelled(); err != nil {
+				return err
+			}
+		}
 		err := f(i)
 		if err == nil {
 			return nil
@@ -203,11 +211,12 @@ func decReader(a arrow.Array) func(i int) *numeric.Dec {
 
 // writer collects a column of T; rows are set in ascending order.
 type writer[T any] interface {
-	set(i int, v T)
+	set(i int, v T) error
 	done(valid []byte) arrow.Array
 }
 
-func newWriter[T any](n int, t types.Type) writer[T] {
+func newWriter[T any](c *Call, n int) writer[T] {
+	t := c.Ret
 	var w any
 	switch any(*new(T)).(type) {
 	case bool:
@@ -235,10 +244,10 @@ func newWriter[T any](n int, t types.Type) writer[T] {
 		if fw, ok := t.Arrow().(*arrow.FixedSizeBinaryType); ok {
 			w = &fixedWriter{t: t, n: n, w: fw.ByteWidth, b: make([]byte, n*fw.ByteWidth)}
 		} else {
-			w = &bytesWriter{dt: t.Arrow(), off: make([]int32, 1, n+1), n: n}
+			w = &bytesWriter{c: c, dt: t.Arrow(), off: make([]int32, 1, n+1), n: n}
 		}
 	case string:
-		w = &stringWriter{bytesWriter{dt: t.Arrow(), off: make([]int32, 1, n+1), n: n}}
+		w = &stringWriter{bytesWriter{c: c, dt: t.Arrow(), off: make([]int32, 1, n+1), n: n}}
 	case *numeric.Dec:
 		w = &decWriter{t: t, v: make([]*numeric.Dec, n)}
 	case pgtext.Interval:
@@ -253,10 +262,11 @@ func newWriter[T any](n int, t types.Type) writer[T] {
 
 type boolWriter struct{ v []uint8 }
 
-func (w *boolWriter) set(i int, v bool) {
+func (w *boolWriter) set(i int, v bool) error {
 	if v {
 		w.v[i] = 1
 	}
+	return nil
 }
 func (w *boolWriter) done(valid []byte) arrow.Array {
 	return vec.MakeBool(len(w.v), vec.PackBools(w.v), valid)
@@ -267,16 +277,17 @@ type intWriter[T int16 | int32 | int64] struct {
 	v []T
 }
 
-func (w *intWriter[T]) set(i int, v int64)            { w.v[i] = T(v) }
+func (w *intWriter[T]) set(i int, v int64) error      { w.v[i] = T(v); return nil }
 func (w *intWriter[T]) done(valid []byte) arrow.Array { return vec.Make(w.t.Arrow(), w.v, valid) }
 
 type nanoWriter struct{ intWriter[int64] }
 
-func (w *nanoWriter) set(i int, v int64) {
+func (w *nanoWriter) set(i int, v int64) error {
 	if v != pgtext.TimestampInfinity && v != pgtext.TimestampNegInfinity {
 		v *= 1000
 	}
 	w.v[i] = v
+	return nil
 }
 
 type floatWriter[T float32 | float64] struct {
@@ -284,7 +295,7 @@ type floatWriter[T float32 | float64] struct {
 	v []T
 }
 
-func (w *floatWriter[T]) set(i int, v float64)          { w.v[i] = T(v) }
+func (w *floatWriter[T]) set(i int, v float64) error    { w.v[i] = T(v); return nil }
 func (w *floatWriter[T]) done(valid []byte) arrow.Array { return vec.Make(w.t.Arrow(), w.v, valid) }
 
 type fixedWriter struct {
@@ -293,12 +304,13 @@ type fixedWriter struct {
 	b    []byte
 }
 
-func (w *fixedWriter) set(i int, v []byte) { copy(w.b[i*w.w:(i+1)*w.w], v) }
+func (w *fixedWriter) set(i int, v []byte) error { copy(w.b[i*w.w:(i+1)*w.w], v); return nil }
 func (w *fixedWriter) done(valid []byte) arrow.Array {
 	return vec.MakeFixedBytes(w.t.Arrow(), w.n, w.b, valid)
 }
 
 type bytesWriter struct {
+	c    *Call
 	dt   arrow.DataType
 	off  []int32
 	data []byte
@@ -311,8 +323,16 @@ func (w *bytesWriter) pad(i int) {
 		w.off = append(w.off, w.off[len(w.off)-1])
 	}
 }
-func (w *bytesWriter) end()                { w.off = append(w.off, int32(len(w.data))) }
-func (w *bytesWriter) set(i int, v []byte) { w.pad(i); w.data = append(w.data, v...); w.end() }
+func (w *bytesWriter) end() { w.off = append(w.off, int32(len(w.data))) }
+func (w *bytesWriter) set(i int, v []byte) error {
+	w.pad(i)
+	if err := w.c.fits(len(w.data), len(w.data)+len(v)); err != nil {
+		return err
+	}
+	w.data = append(w.data, v...)
+	w.end()
+	return nil
+}
 func (w *bytesWriter) done(valid []byte) arrow.Array {
 	w.pad(w.n)
 	return vec.MakeBytes(w.dt, w.off, w.data, valid)
@@ -320,14 +340,22 @@ func (w *bytesWriter) done(valid []byte) arrow.Array {
 
 type stringWriter struct{ bytesWriter }
 
-func (w *stringWriter) set(i int, v string) { w.pad(i); w.data = append(w.data, v...); w.end() }
+func (w *stringWriter) set(i int, v string) error {
+	w.pad(i)
+	if err := w.c.fits(len(w.data), len(w.data)+len(v)); err != nil {
+		return err
+	}
+	w.data = append(w.data, v...)
+	w.end()
+	return nil
+}
 
 type decWriter struct {
 	t types.Type
 	v []*numeric.Dec
 }
 
-func (w *decWriter) set(i int, v *numeric.Dec) { w.v[i] = v }
+func (w *decWriter) set(i int, v *numeric.Dec) error { w.v[i] = v; return nil }
 func (w *decWriter) done(valid []byte) arrow.Array {
 	return makeDecs(w.t, w.v, valid)
 }
@@ -365,7 +393,10 @@ type intervalWriter struct {
 	b []byte
 }
 
-func (w *intervalWriter) set(i int, v pgtext.Interval) { v.AppendEncoded(w.b[i*16 : i*16 : i*16+16]) }
+func (w *intervalWriter) set(i int, v pgtext.Interval) error {
+	v.AppendEncoded(w.b[i*16 : i*16 : i*16+16])
+	return nil
+}
 func (w *intervalWriter) done(valid []byte) arrow.Array {
 	return vec.MakeFixedBytes(types.ArrowFixed16, w.n, w.b, valid)
 }
@@ -375,11 +406,12 @@ type listWriter struct {
 	v []types.Datum
 }
 
-func (w *listWriter) set(i int, v []types.Datum) {
+func (w *listWriter) set(i int, v []types.Datum) error {
 	if v == nil {
 		v = []types.Datum{}
 	}
 	w.v[i] = v
+	return nil
 }
 func (w *listWriter) done(valid []byte) arrow.Array { return vec.FromDatums(w.t, maskNull(w.v, valid)) }
 
@@ -388,7 +420,7 @@ type datumWriter struct {
 	v []types.Datum
 }
 
-func (w *datumWriter) set(i int, v types.Datum) { w.v[i] = v }
+func (w *datumWriter) set(i int, v types.Datum) error { w.v[i] = v; return nil }
 func (w *datumWriter) done(valid []byte) arrow.Array {
 	return vec.FromDatums(w.t, maskNull(w.v, valid))
 }
@@ -423,11 +455,11 @@ func fn1[A, R any](f func(a A) (R, error)) Kernel {
 			return nullResult(c, n)
 		}
 		ra := reader[A](args[0], argType(c, 0))
-		w := newWriter[R](n, c.Ret)
-		err := each(n, selOf(c, args), &valid, func(i int) error {
+		w := newWriter[R](c, n)
+		err := each(c, n, selOf(c, args), &valid, func(i int) error {
 			r, err := f(ra(i))
 			if err == nil {
-				w.set(i, r)
+				err = w.set(i, r)
 			}
 			return err
 		})
@@ -447,11 +479,11 @@ func fn2[A, B, R any](f func(a A, b B) (R, error)) Kernel {
 			return nullResult(c, n)
 		}
 		ra, rb := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1))
-		w := newWriter[R](n, c.Ret)
-		err := each(n, selOf(c, args), &valid, func(i int) error {
+		w := newWriter[R](c, n)
+		err := each(c, n, selOf(c, args), &valid, func(i int) error {
 			r, err := f(ra(i), rb(i))
 			if err == nil {
-				w.set(i, r)
+				err = w.set(i, r)
 			}
 			return err
 		})
@@ -471,11 +503,11 @@ func fn3[A, B, C, R any](f func(a A, b B, c C) (R, error)) Kernel {
 			return nullResult(c, n)
 		}
 		ra, rb, rc := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1)), reader[C](args[2], argType(c, 2))
-		w := newWriter[R](n, c.Ret)
-		err := each(n, selOf(c, args), &valid, func(i int) error {
+		w := newWriter[R](c, n)
+		err := each(c, n, selOf(c, args), &valid, func(i int) error {
 			r, err := f(ra(i), rb(i), rc(i))
 			if err == nil {
-				w.set(i, r)
+				err = w.set(i, r)
 			}
 			return err
 		})
@@ -496,11 +528,11 @@ func fn4[A, B, C, D, R any](f func(a A, b B, c C, d D) (R, error)) Kernel {
 		}
 		ra, rb := reader[A](args[0], argType(c, 0)), reader[B](args[1], argType(c, 1))
 		rc, rd := reader[C](args[2], argType(c, 2)), reader[D](args[3], argType(c, 3))
-		w := newWriter[R](n, c.Ret)
-		err := each(n, selOf(c, args), &valid, func(i int) error {
+		w := newWriter[R](c, n)
+		err := each(c, n, selOf(c, args), &valid, func(i int) error {
 			r, err := f(ra(i), rb(i), rc(i), rd(i))
 			if err == nil {
-				w.set(i, r)
+				err = w.set(i, r)
 			}
 			return err
 		})
@@ -541,9 +573,37 @@ func sfn4[A, B, C, D any](f func(dst []byte, a A, b B, c C, d D) ([]byte, error)
 	})
 }
 
-// maxColumnBytes is how many bytes one text column of a batch may have: offsets
-// are int32.
-const maxColumnBytes = 1<<31 - 1
+// maxValueBytes is how long a value may be, as in PostgreSQL.
+const maxValueBytes = 1<<30 - 1
+
+// maxBatchBytes is how long the values of a computed column may be together,
+// unless there is only one: offsets are int32, and nobody accounts for results.
+const maxBatchBytes = 64 << 20
+
+// ErrBatchBytes is a kernel's error for a batch whose results are too long
+// together; fewer rows at a time have shorter ones.
+var ErrBatchBytes = errors.New("requested length too large for a batch")
+
+// fits checks the length of a column that grows from so many bytes by one value.
+func (c *Call) fits(from, to int) error {
+	switch {
+	case to-from > maxValueBytes:
+		return errTooLong()
+	case from > 0 && to > maxBatchBytes:
+		return ErrBatchBytes
+	case c.MaxBytes > 0 && int64(to-from) > c.MaxBytes:
+		return &mem.LimitError{Setting: c.MaxSetting, Limit: c.MaxBytes, Asked: int64(to - from)}
+	}
+	return nil
+}
+
+// cancelled returns the reason when the statement is to end.
+func (c *Call) cancelled() error {
+	if c.Ctx != nil && c.Ctx.Err() != nil {
+		return context.Cause(c.Ctx)
+	}
+	return nil
+}
 
 // sfnN wraps a row function that appends, made once per batch.
 func sfnN(bind func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error)) Kernel {
@@ -558,8 +618,8 @@ func sfnN(bind func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, er
 }
 
 func appendRows(c *Call, n int, sel []uint16, valid []byte, f func(dst []byte, i int) ([]byte, error)) (arrow.Array, error) {
-	w := &bytesWriter{dt: c.Ret.Arrow(), off: make([]int32, 1, n+1), n: n}
-	err := each(n, sel, &valid, func(i int) error {
+	w := &bytesWriter{c: c, dt: c.Ret.Arrow(), off: make([]int32, 1, n+1), n: n}
+	err := each(c, n, sel, &valid, func(i int) error {
 		w.pad(i)
 		at := len(w.data)
 		d, err := f(w.data, i)
@@ -567,8 +627,8 @@ func appendRows(c *Call, n int, sel []uint16, valid []byte, f func(dst []byte, i
 			w.data = w.data[:at]
 			return err
 		}
-		if len(d) > maxColumnBytes {
-			return errTooLong()
+		if err := c.fits(at, len(d)); err != nil {
+			return err
 		}
 		w.data = d
 		w.end()
@@ -617,7 +677,11 @@ func boxedRows(c *Call, n int, args []vec.Vec, f func(c *Call, args []types.Datu
 	if n != c.N {
 		sel = nil
 	}
+	size := 0
 	one := func(i int) error {
+		if err := c.cancelled(); err != nil {
+			return err
+		}
 		for k, a := range args {
 			if !a.Const {
 				row[k] = vec.DatumAt(arrs[k], argType(c, k), i)
@@ -631,6 +695,10 @@ func boxedRows(c *Call, n int, args []vec.Vec, f func(c *Call, args []types.Datu
 			return nil
 		}
 		out[i] = d
+		if s, ok := d.(string); ok && err == nil {
+			err = c.fits(size, size+len(s))
+			size += len(s)
+		}
 		return err
 	}
 	if sel != nil {

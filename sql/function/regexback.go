@@ -15,6 +15,10 @@ import (
 
 const maxRegexSteps = 5_000_000
 
+// maxRegexDepth is how many calls may be nested: every step of a repetition that
+// is not of single characters stays on the stack until the match ends.
+const maxRegexDepth = 200_000
+
 type btKind uint8
 
 const (
@@ -318,6 +322,7 @@ type btMatcher struct {
 	s     string
 	caps  []int
 	steps int
+	depth int
 	over  bool
 }
 
@@ -351,12 +356,14 @@ func (m *btMatcher) wordAt(i int) bool {
 }
 
 func (m *btMatcher) match(n *btNode, i int, k func(i int) bool) bool {
-	if m.steps++; m.steps > maxRegexSteps {
+	if m.steps++; m.steps > maxRegexSteps || m.depth >= maxRegexDepth {
 		m.over = true
 	}
 	if m.over {
 		return false
 	}
+	m.depth++
+	defer func() { m.depth-- }()
 	s := m.s
 	switch n.kind {
 	case btSet:
@@ -375,6 +382,9 @@ func (m *btMatcher) match(n *btNode, i int, k func(i int) bool) bool {
 		}
 		return false
 	case btRep:
+		if n.sub[0].kind == btSet {
+			return m.repeatSet(n, i, k)
+		}
 		return m.repeat(n, 0, i, -1, k)
 	case btGroup:
 		if n.n < 0 {
@@ -445,6 +455,57 @@ func (m *btMatcher) seq(ns []*btNode, i int, k func(i int) bool) bool {
 		return k(i)
 	}
 	return m.match(ns[0], i, func(j int) bool { return m.seq(ns[1:], j, k) })
+}
+
+// repeatSet repeats single characters, in a loop.
+func (m *btMatcher) repeatSet(n *btNode, i int, k func(i int) bool) bool {
+	set, s := n.sub[0].set, m.s
+	count := 0
+	step := func() bool {
+		if i >= len(s) || n.max >= 0 && count >= n.max {
+			return false
+		}
+		if m.steps++; m.steps > maxRegexSteps {
+			m.over = true
+			return false
+		}
+		r, w := utf8.DecodeRuneInString(s[i:])
+		if !m.matches(set, r) {
+			return false
+		}
+		i += w
+		count++
+		return true
+	}
+	if n.lazy {
+		for count < n.min {
+			if !step() {
+				return false
+			}
+		}
+		for {
+			if k(i) {
+				return true
+			}
+			if m.over || !step() {
+				return false
+			}
+		}
+	}
+	for step() {
+	}
+	for !m.over && count >= n.min {
+		if k(i) {
+			return true
+		}
+		if count == 0 {
+			break
+		}
+		_, w := utf8.DecodeLastRuneInString(s[:i])
+		i -= w
+		count--
+	}
+	return false
 }
 
 func (m *btMatcher) repeat(n *btNode, count, i, last int, k func(i int) bool) bool {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha512"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -138,30 +139,57 @@ func trimBytes(l, r bool) Kernel {
 	})
 }
 
-func repeat(dst, s []byte, n int64) ([]byte, error) {
-	if n <= 0 || len(s) == 0 {
+// repeat checks the length first: a result may be far longer than what it is made
+// of.
+func repeat(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error) {
+	text, times := reader[[]byte](args[0], argType(c, 0)), reader[int64](args[1], argType(c, 1))
+	return func(dst []byte, i int) ([]byte, error) {
+		s, n := text(i), times(i)
+		if n <= 0 || len(s) == 0 {
+			return dst, nil
+		}
+		if n > maxValueBytes/int64(len(s)) {
+			return nil, errTooLong()
+		}
+		at, size := len(dst), int(n)*len(s)
+		if err := c.fits(at, at+size); err != nil {
+			return nil, err
+		}
+		dst = append(slices.Grow(dst, size), s...)
+		for have := len(s); have < size; have = len(dst) - at {
+			dst = append(dst, dst[at:at+min(have, size-have)]...)
+		}
 		return dst, nil
 	}
-	if n > (1<<30-1)/int64(len(s)) {
-		return nil, errTooLong()
-	}
-	for ; n > 0; n-- {
-		dst = append(dst, s...)
-	}
-	return dst, nil
 }
 
-func replaceAll(dst, s, from, to []byte) ([]byte, error) {
-	if len(from) == 0 {
-		return append(dst, s...), nil
-	}
-	for {
-		i := bytes.Index(s, from)
-		if i < 0 {
+func replaceAll(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, error) {
+	text, froms, tos := reader[[]byte](args[0], argType(c, 0)), reader[[]byte](args[1], argType(c, 1)), reader[[]byte](args[2], argType(c, 2))
+	return func(dst []byte, i int) ([]byte, error) {
+		s, from, to := text(i), froms(i), tos(i)
+		if len(from) == 0 {
 			return append(dst, s...), nil
 		}
-		dst = append(append(dst, s[:i]...), to...)
-		s = s[i+len(from):]
+		if len(to) > len(from) && len(s) > 1<<20 {
+			size := len(s) + bytes.Count(s, from)*(len(to)-len(from))
+			if err := c.fits(len(dst), len(dst)+size); err != nil {
+				return nil, err
+			}
+			dst = slices.Grow(dst, size)
+		}
+		for calls := 1; ; calls++ {
+			if calls&0xffff == 0 {
+				if err := c.cancelled(); err != nil {
+					return nil, err
+				}
+			}
+			i := bytes.Index(s, from)
+			if i < 0 {
+				return append(dst, s...), nil
+			}
+			dst = append(append(dst, s[:i]...), to...)
+			s = s[i+len(from):]
+		}
 	}
 }
 
@@ -650,11 +678,11 @@ func textConcat(c *Call, args []vec.Vec) (arrow.Array, error) {
 		return nullResult(c, n)
 	}
 	a, b := vec.ViewStr(args[0].Arr), vec.ViewStr(args[1].Arr)
-	w := &bytesWriter{dt: c.Ret.Arrow(), off: make([]int32, 1, n+1), n: n}
+	w := &bytesWriter{c: c, dt: c.Ret.Arrow(), off: make([]int32, 1, n+1), n: n}
 	if !args[0].Const && !args[1].Const && len(a.Offs) > n && len(b.Offs) > n {
 		w.data = make([]byte, 0, int(a.Offs[n]-a.Offs[0])+int(b.Offs[n]-b.Offs[0]))
 	}
-	over := false
+	var over error
 	rowsLoop(n, selOf(c, args), valid, func(i int) {
 		x, y := i, i
 		if args[0].Const {
@@ -664,15 +692,17 @@ func textConcat(c *Call, args []vec.Vec) (arrow.Array, error) {
 			y = 0
 		}
 		w.pad(i)
-		w.data = append(append(w.data, a.At(x)...), b.At(y)...)
-		if len(w.data) > maxColumnBytes {
-			over = true
-			w.data = w.data[:0]
+		l, r := a.At(x), b.At(y)
+		if over == nil {
+			over = c.fits(len(w.data), len(w.data)+len(l)+len(r))
+		}
+		if over == nil {
+			w.data = append(append(w.data, l...), r...)
 		}
 		w.end()
 	})
-	if over {
-		return nil, errTooLong()
+	if over != nil {
+		return nil, over
 	}
 	return w.done(valid), nil
 }
@@ -1043,8 +1073,8 @@ func stringFunctions() []*Overload {
 		add(t.name, tText, two, "The string without characters of a set at "+t.doc+".", tText, tText)
 		add(t.name, tBytea, trimBytes(t.l, t.r), "The byte string without bytes of a set at "+t.doc+".", tBytea, tBytea)
 	}
-	add("repeat", tText, onDict(sfn2(repeat)), "The string n times.", tText, tInt4)
-	add("replace", tText, onDict(sfn3(replaceAll)), "The string with every occurrence of a substring replaced.", tText, tText, tText)
+	add("repeat", tText, onDict(sfnN(repeat)), "The string n times.", tText, tInt4)
+	add("replace", tText, onDict(sfnN(replaceAll)), "The string with every occurrence of a substring replaced.", tText, tText, tText)
 	add("reverse", tText, onDict(sfn1(reverse)), "The characters in reverse order.", tText)
 	add("split_part", tText, onDict(sfn3(splitPart)), "Field n of a string cut at a delimiter; from the end when negative.", tText, tText, tInt4)
 	starts := fn2(func(s, p []byte) (bool, error) { return bytes.HasPrefix(s, p), nil })

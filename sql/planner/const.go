@@ -22,7 +22,13 @@ type evaluator struct {
 	env    function.Env
 	params []types.Datum
 	depth  int
+	// maxBytes is how long a computed value may be; 0 = as long as any value.
+	maxBytes int64
 }
+
+// maxFolded is how long a computed constant of a plan may be. Longer ones are
+// left to the executor, which accounts for them.
+const maxFolded = 1 << 20
 
 func (p *planner) evalConst(e plan.Expr) (types.Datum, error) {
 	ev := evaluator{ctx: p.ctx, env: p.o.Env}
@@ -279,7 +285,7 @@ func (ev *evaluator) run(f *function.Overload, ds []types.Datum, ts []types.Type
 		ctx = context.Background()
 	}
 	var state any
-	a, err := f.Kernel(&function.Call{Ctx: ctx, Env: ev.env, N: 1, Ret: ret, ArgTypes: ts, State: &state, Explicit: explicit}, vs)
+	a, err := f.Kernel(&function.Call{Ctx: ctx, Env: ev.env, N: 1, Ret: ret, ArgTypes: ts, State: &state, Explicit: explicit, MaxBytes: ev.maxBytes, MaxSetting: "work_mem"}, vs)
 	if err != nil {
 		return nil, err
 	}

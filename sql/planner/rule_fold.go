@@ -175,7 +175,8 @@ func (p *planner) tryFold(e plan.Expr, args []plan.Expr) plan.Expr {
 	if !p.foldable(e) {
 		return e
 	}
-	v, err := p.evalConst(e)
+	ev := evaluator{ctx: p.ctx, env: p.o.Env, maxBytes: maxFolded}
+	v, err := ev.eval(e)
 	if err != nil {
 		return e
 	}
