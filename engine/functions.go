@@ -27,3 +27,16 @@ func (x *sources) Functions() []pgcatalog.Function {
 	}
 	return out
 }
+
+// Operators feeds pg_operator.
+func (x *sources) Operators() []pgcatalog.Operator {
+	var out []pgcatalog.Operator
+	for _, o := range function.Operators() {
+		p := pgcatalog.Operator{OID: o.OID, Name: o.Name, Ret: o.Ret, Right: o.Args[len(o.Args)-1], Prefix: len(o.Args) == 1}
+		if !p.Prefix {
+			p.Left = o.Args[0]
+		}
+		out = append(out, p)
+	}
+	return out
+}

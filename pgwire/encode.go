@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -226,9 +227,32 @@ func textAppender(t types.Type, a arrow.Array, s *sink) (func([]byte, int) []byt
 			}
 			return app(dst, row)
 		}, nil
+	case types.Array:
+		n, ok := s.c.sess.(OIDNamer)
+		if !ok || t.Elem == nil || !t.Elem.IsOIDLike() || t.Elem.Kind == types.OID || t.Elem.Kind == types.XID {
+			return app, nil
+		}
+		return func(dst []byte, row int) []byte {
+			list, _ := vec.DatumAt(a, t, row).([]types.Datum)
+			names := make([]types.Datum, len(list))
+			for i, v := range list {
+				oid, ok := v.(int64)
+				if !ok {
+					continue // NULL
+				}
+				name, ok := n.OIDName(t.Elem.Kind, oid)
+				if !ok {
+					name = strconv.FormatInt(oid, 10)
+				}
+				names[i] = name
+			}
+			return pgtext.AppendDatum(dst, textArray, names, s.style)
+		}, nil
 	}
 	return app, nil
 }
+
+var textArray = types.ArrayOf(types.Of(types.Text))
 
 // isText reports whether the text form of a kind is the array's bytes.
 func isText(k types.Kind) bool {

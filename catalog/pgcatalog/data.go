@@ -25,6 +25,11 @@ var typesText string
 //go:embed ioprocs.txt
 var ioprocsText string
 
+// casts.txt holds pg_cast's rows of PostgreSQL 15.
+//
+//go:embed casts.txt
+var castsText string
+
 //go:embed opclasses.txt
 var opclassesText string
 

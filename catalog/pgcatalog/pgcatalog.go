@@ -74,6 +74,16 @@ type Function struct {
 	Doc      string
 }
 
+// Operator is one row of pg_operator. A Sources that also has Operators()
+// []Operator feeds them.
+type Operator struct {
+	OID         uint32
+	Name        string
+	Left, Right types.Type // a prefix operator has Prefix set and no Left
+	Prefix      bool
+	Ret         types.Type
+}
+
 // PreparedStatement is one row of pg_prepared_statements.
 type PreparedStatement struct {
 	Name, Statement string
