@@ -201,6 +201,11 @@ func AppendJSONTimestamp(dst []byte, us int64, z *Zone) []byte {
 	dst = append(dst, '"')
 	at := len(dst)
 	dst = AppendTimestamp(dst, us, z, &isoStyle)
+	if n := len(dst); z != nil && n-at > 3 && (dst[n-3] == '+' || dst[n-3] == '-') && us != TimestampInfinity && us != TimestampNegInfinity {
+		dst = append(dst, ":00"...) // XSD always has the minutes of an offset
+	} else if z != nil && n-at > 6 && dst[n-1] == 'C' && (dst[n-6] == '+' || dst[n-6] == '-') {
+		dst = append(dst[:n-3], ":00 BC"...)
+	}
 	for i := at; i < len(dst); i++ {
 		if dst[i] == ' ' {
 			dst[i] = 'T'

@@ -529,17 +529,7 @@ func dateFunctions() []*Overload {
 	over(tTS, func(_ *Call, v int64, i pgtext.Interval) (int64, error) { return AddInterval(v, i) }, Immutable)
 	over(tTZ, func(c *Call, v int64, i pgtext.Interval) (int64, error) { return AddIntervalTZ(sessionZone(c), v, i) }, Stable)
 	over(tTime, func(_ *Call, v int64, i pgtext.Interval) (int64, error) { return wrapDay(v + i.Micros), nil }, Immutable)
-	// Conversions that SQL reaches as functions.
-	add("date", tDate, castKernel(types.Timestamp, types.Date), "The date of a timestamp.", tTS)
-	stable(add("date", tDate, castKernel(types.TimestampTZ, types.Date), "The date of an instant in the session's zone.", tTZ))
 	return out
-}
-
-// castKernel is a cast's kernel, looked up when it is first used.
-func castKernel(from, to types.Kind) Kernel {
-	return func(c *Call, args []vec.Vec) (arrow.Array, error) {
-		return castTable[castKey{from, to}].kernel(c, args)
-	}
 }
 
 // truncUnit is the unit that date_trunc knows by a name: those of intervals.

@@ -323,12 +323,9 @@ func datetimeOps() []*Overload {
 		}
 		return AddInterval(us, v)
 	}
+	// The smallest values stay what they are; the sum is then out of range.
 	minus := func(v iv, f func(iv) (int64, error)) (int64, error) {
-		n, err := negInterval(v)
-		if err != nil {
-			return 0, err
-		}
-		return f(n)
+		return f(iv{Micros: -v.Micros, Days: -v.Days, Months: -v.Months})
 	}
 	add("+", date, ival, ts, fn2(dateIv), "A date and an interval, as timestamp.")
 	add("+", ival, date, ts, fn2(func(v iv, d int64) (int64, error) { return dateIv(d, v) }), "An interval and a date, as timestamp.")
