@@ -613,12 +613,35 @@ func sfnN(bind func(c *Call, args []vec.Vec) func(dst []byte, i int) ([]byte, er
 		if none {
 			return nullResult(c, n)
 		}
-		return appendRows(c, n, selOf(c, args), valid, bind(c, args))
+		return appendRowsHint(c, n, selOf(c, args), valid, bytesHint(n, args), bind(c, args))
 	}
 }
 
+// bytesHint guesses how long a text result is: as long as the longest column.
+func bytesHint(n int, args []vec.Vec) int {
+	hint := 0
+	for _, a := range args {
+		if a.Const || a.Arr.Len() < n {
+			continue
+		}
+		if id := a.Arr.DataType().ID(); id == arrow.STRING || id == arrow.BINARY {
+			if o := vec.ViewStr(a.Arr).Offs; len(o) > n {
+				hint = max(hint, int(o[n]-o[0]))
+			}
+		}
+	}
+	return min(hint, 1<<22)
+}
+
 func appendRows(c *Call, n int, sel []uint16, valid []byte, f func(dst []byte, i int) ([]byte, error)) (arrow.Array, error) {
+	return appendRowsHint(c, n, sel, valid, 0, f)
+}
+
+func appendRowsHint(c *Call, n int, sel []uint16, valid []byte, hint int, f func(dst []byte, i int) ([]byte, error)) (arrow.Array, error) {
 	w := &bytesWriter{c: c, dt: c.Ret.Arrow(), off: make([]int32, 1, n+1), n: n}
+	if hint > 0 && (sel == nil || len(sel) > n/2) {
+		w.data = make([]byte, 0, hint+16)
+	}
 	err := each(c, n, sel, &valid, func(i int) error {
 		w.pad(i)
 		at := len(w.data)
