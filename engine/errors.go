@@ -137,6 +137,9 @@ var errorTable = []errorRule{
 	sentinel("fileio.ErrExist", fileio.ErrExist, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.IOError, "%s", err.Error())
 	}),
+	typed("fileio.PathError", func(e *fileio.PathError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.IOError, "could not %s file %q: %s", e.Op, e.Path, e.Err.Error())
+	}),
 	typed("fs.PathError", func(e *fs.PathError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.IOError, "could not %s file: %s", e.Op, e.Err.Error())
 	}),

@@ -100,6 +100,7 @@ func TestToPG(t *testing.T) {
 		{bg, wrap(&mem.LimitError{Setting: "work_mem", Limit: 1 << 20, Asked: 5}), "53200", "out of memory", `Raise "work_mem" (SET work_mem = '...').`},
 		{bg, wrap(&commit.ConflictError{SnapshotID: 3, Reason: "key changed"}), "40001", "could not serialize access due to concurrent update", "The transaction might succeed if retried."},
 		{bg, wrap(syscall.ENOSPC), "53100", "could not write to file: no space left on device", "Free space in the warehouse or in the directory for temporary files."},
+		{bg, wrap(&fileio.PathError{Op: "open", Path: "d.db/t/x", Err: syscall.EISDIR}), "58030", `could not open file "d.db/t/x": is a directory`, ""},
 		{bg, wrap(&fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}), "58030", "could not open file: permission denied", ""},
 		{bg, wrap(catalog.ErrNoRelation), "42P01", "read split: relation does not exist", ""},
 		{bg, wrap(pgerr.New(pgerr.DivisionByZero, "division by zero")), "22012", "division by zero", ""},

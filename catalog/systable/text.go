@@ -153,7 +153,8 @@ func castText(t types.Type, d types.Datum) string {
 func rowText(ts []types.Type, ds []types.Datum, left, right string) string {
 	out := make([]string, len(ds))
 	for i := range ds {
-		out[i] = castText(ts[i], ds[i])
+		// Bytes of a BYTES column need not be text.
+		out[i] = strings.ToValidUTF8(castText(ts[i], ds[i]), "\uFFFD")
 	}
 	return left + strings.Join(out, ", ") + right
 }
@@ -171,7 +172,7 @@ func mapText(m map[string]string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(k + "=" + m[k])
+		b.WriteString(k + "=" + strings.ToValidUTF8(m[k], "\uFFFD"))
 	}
 	b.WriteByte('}')
 	return b.String()

@@ -290,6 +290,7 @@ func (p *planner) bindCTERef(s *scope, d *cteDef, r *ast.TableName) (plan.LNode,
 func perRow(n plan.LNode) bool {
 	own := map[int]bool{}
 	reads := map[int]bool{}
+	seen := map[*plan.LCTE]bool{}
 	var look func(n plan.LNode)
 	look = func(n plan.LNode) {
 		eachNode(n, func(n plan.LNode) {
@@ -299,7 +300,10 @@ func perRow(n plan.LNode) bool {
 			case *plan.LWorkScan:
 				reads[n.ID] = true
 			case *plan.LCTEScan:
-				look(n.CTE.Plan)
+				if !seen[n.CTE] {
+					seen[n.CTE] = true
+					look(n.CTE.Plan)
+				}
 			}
 		})
 	}

@@ -121,9 +121,11 @@ func addUsed(e plan.Expr, s colSet) {
 
 // freeCols are the columns a plan uses and does not make: it is correlated when
 // there are any.
-func freeCols(n plan.LNode) colSet {
+func freeCols(n plan.LNode) colSet { return freeColsOf(n, map[*plan.LCTE]bool{}) }
+
+func freeColsOf(n plan.LNode, seen map[*plan.LCTE]bool) colSet {
 	used, made := colSet{}, colSet{}
-	gatherFree(n, used, made)
+	gatherFree(n, used, made, seen)
 	free := colSet{}
 	for c := range used {
 		if !made[c] {
@@ -133,16 +135,18 @@ func freeCols(n plan.LNode) colSet {
 	return free
 }
 
-func gatherFree(n plan.LNode, used, made colSet) {
+// gatherFree looks into each CTE once: what it uses counts wherever it is read.
+func gatherFree(n plan.LNode, used, made colSet, seen map[*plan.LCTE]bool) {
 	n.EachExpr(func(e *plan.Expr) { addUsed(*e, used) })
 	for _, c := range n.Cols() {
 		made[c.ID] = true
 	}
 	for _, k := range n.Kids() {
-		gatherFree(*k, used, made)
+		gatherFree(*k, used, made, seen)
 	}
-	if s, ok := n.(*plan.LCTEScan); ok && s.CTE.Plan != nil {
-		used.addAll(freeCols(s.CTE.Plan))
+	if s, ok := n.(*plan.LCTEScan); ok && s.CTE.Plan != nil && !seen[s.CTE] {
+		seen[s.CTE] = true
+		used.addAll(freeColsOf(s.CTE.Plan, seen))
 	}
 }
 

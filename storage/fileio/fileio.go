@@ -60,6 +60,20 @@ type Entry struct {
 	Dir     bool
 }
 
+// PathError is a failed operation of the file system (permissions, a directory
+// in place of a file, a broken disk). engine maps it to 58030; Path is relative
+// to the warehouse.
+type PathError struct {
+	Op   string
+	Path string
+	Err  error
+}
+
+func (e *PathError) Error() string { return e.Op + " " + e.Path + ": " + e.Err.Error() }
+
+// Unwrap returns the cause, a syscall.Errno as a rule.
+func (e *PathError) Unwrap() error { return e.Err }
+
 // CorruptionError says that the bytes of a file are not what its format asks
 // for. engine maps it to XX001; Path is relative to the warehouse.
 type CorruptionError struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -99,7 +100,7 @@ func wrap(op, p string, err error) error {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s %s: %w", op, p, ErrExist)
 	}
-	return fmt.Errorf("%s %s: %w", op, p, cause)
+	return &PathError{Op: op, Path: p, Err: cause}
 }
 
 type localFile struct {
@@ -108,10 +109,16 @@ type localFile struct {
 	path string
 }
 
-func (f *localFile) ReadAt(b []byte, off int64) (int, error) { return f.f.ReadAt(b, off) }
-func (f *localFile) Close() error                            { return f.f.Close() }
-func (f *localFile) Size() int64                             { return f.size }
-func (f *localFile) Path() string                            { return f.path }
+func (f *localFile) ReadAt(b []byte, off int64) (int, error) {
+	n, err := f.f.ReadAt(b, off)
+	if err != nil && err != io.EOF {
+		err = wrap("read", f.path, err)
+	}
+	return n, err
+}
+func (f *localFile) Close() error { return f.f.Close() }
+func (f *localFile) Size() int64  { return f.size }
+func (f *localFile) Path() string { return f.path }
 
 // Open opens a regular file.
 func (l *Local) Open(_ context.Context, p string) (File, error) {
@@ -125,7 +132,7 @@ func (l *Local) Open(_ context.Context, p string) (File, error) {
 	}
 	st, err := f.Stat()
 	if err == nil && st.IsDir() {
-		err = fmt.Errorf("%s is a directory", p)
+		err = syscall.EISDIR
 	}
 	if err != nil {
 		_ = f.Close()
