@@ -99,7 +99,7 @@ func TestNamed(t *testing.T) {
 		un.Table != "sales.orders" || un.Feature != "data file format ORC" {
 		t.Errorf("%v", err)
 	}
-	if other := errors.New("other"); r.named(other) != other || r.named(nil) != nil {
+	if other := errors.New("other"); !errors.Is(r.named(other), other) || r.named(nil) != nil {
 		t.Error("another error changed")
 	}
 }

@@ -267,7 +267,7 @@ func (s *aggStage) close() {
 }
 
 func (s *aggStage) local(w int) (localSink, error) {
-	l := &aggLocal{s: s, w: w, x: s.sc.eval(nil)}
+	l := &aggLocal{s: s, w: w, x: s.sc.eval(context.Background())}
 	var err error
 	if l.groups, err = compileAll(s.n.Groups); err != nil {
 		return nil, err
@@ -295,11 +295,10 @@ type aggLocal struct {
 	num    []uint32
 	hashes []uint64
 	// Scratch of a batch scattered to partitions.
-	count  []int32
-	rows   []uint16
-	order  []uint16
-	setIdx []arrow.Array
-	nulls  []arrow.Array
+	count []int32
+	rows  []uint16
+	order []uint16
+	nulls []arrow.Array
 }
 
 // aggInput evaluates what one aggregate is fed.

@@ -73,8 +73,7 @@ type distinctState struct {
 	groups []uint32
 	// Sort keys beyond the arguments are functions of them (the binder sees to
 	// that), but they must survive a merge: kept per set entry.
-	extra  []keyColumn
-	extraT []types.Type
+	extra []keyColumn
 }
 
 func (s *distinctState) Grow(n int) error { return s.inner.Grow(n) }

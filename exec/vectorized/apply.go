@@ -105,7 +105,7 @@ func (s *applyStage) operator(w int) (operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &applyOp{s: s, in: in, x: s.sc.eval(nil), out: newCoalescer(s.sc.rt, s.req), cache: map[string][]*vec.Batch{}}
+	o := &applyOp{s: s, in: in, x: s.sc.eval(context.Background()), out: newCoalescer(s.sc.rt, s.req), cache: map[string][]*vec.Batch{}}
 	none := &rowStore{cols: make([]colStore, len(s.n.Right.Schema()))}
 	if o.p, err = newPairer(s.sc, s.n.Left, s.n.Right, s.n.Kind, s.n.Cond, s.n.Single, s.n.Out, s.req, none); err == nil {
 		for _, b := range s.n.Bind {

@@ -23,9 +23,8 @@ type cmpNode struct {
 	cost  float64
 	plain bool // over columns and constants only: cannot fail
 	// The constant side, unpacked once.
-	kArr  arrow.Array
-	k     constant
-	valid []uint16
+	kArr arrow.Array
+	k    constant
 }
 
 // constant is a constant in the forms that loops compare with.

@@ -49,7 +49,7 @@ func (s *filterStage) operator(w int) (operator, error) {
 		in.close()
 		return nil, err
 	}
-	return &filterOp{s: s, in: in, cond: e, x: s.sc.eval(nil), out: newCoalescer(s.sc.rt, s.req)}, nil
+	return &filterOp{s: s, in: in, cond: e, x: s.sc.eval(context.Background()), out: newCoalescer(s.sc.rt, s.req)}, nil
 }
 
 func (s *filterStage) close() { s.child.close() }
@@ -108,7 +108,6 @@ type coalescer struct {
 	parts [][]arrow.Array
 	size  int
 	like  *vec.Batch
-	total int64 // bytes kept
 }
 
 func newCoalescer(rt *runtimeEnv, req request) *coalescer {
@@ -217,7 +216,7 @@ func (s *projectStage) operator(w int) (operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &projectOp{s: s, in: in, x: s.sc.eval(nil), schema: s.n.Out, es: make([]*evaluator, len(s.n.Exprs))}
+	o := &projectOp{s: s, in: in, x: s.sc.eval(context.Background()), schema: s.n.Out, es: make([]*evaluator, len(s.n.Exprs))}
 	for i, e := range s.n.Exprs {
 		if s.req.needs(i) {
 			if o.es[i], err = s.sc.rt.evaluator(e); err != nil {

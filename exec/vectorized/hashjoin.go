@@ -109,7 +109,7 @@ func (s *joinStage) prepare(ctx context.Context) (int, error) {
 		if err != nil {
 			return nil, err
 		}
-		x := s.sc.eval(nil)
+		x := s.sc.eval(context.Background())
 		return func(ctx context.Context, b *vec.Batch) (*vec.Batch, error) {
 			x.ctx = ctx
 			out := *b
@@ -227,11 +227,11 @@ func (s *joinStage) operator(w int) (operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &joinOp{s: s, in: in, keys: keys, x: s.sc.eval(nil), p: p, probe: s.table.probe(), out: newCoalescer(s.sc.rt, s.req)}, nil
+	return &joinOp{s: s, in: in, keys: keys, x: s.sc.eval(context.Background()), p: p, probe: s.table.probe(), out: newCoalescer(s.sc.rt, s.req)}, nil
 }
 
 func newPairer(sc *scope, l, r plan.Node, kind plan.JoinKind, cond plan.Expr, single bool, out types.Schema, req request, store *rowStore) (*pairer, error) {
-	p := &pairer{kind: kind, single: single, req: req, schema: out, left: len(l.Schema()), rightT: r.Schema(), right: store, x: sc.eval(nil)}
+	p := &pairer{kind: kind, single: single, req: req, schema: out, left: len(l.Schema()), rightT: r.Schema(), right: store, x: sc.eval(context.Background())}
 	if cond != nil {
 		var err error
 		if p.residual, err = compileExpr(cond); err != nil {

@@ -137,7 +137,7 @@ func (s *scanStage) close() {
 
 func (s *scanStage) operator(int) (operator, error) {
 	o := &scanOp{s: s}
-	f := &rowFilter{s: s, x: s.sc.eval(nil)}
+	f := &rowFilter{s: s, x: s.sc.eval(context.Background())}
 	if s.n.Filter != nil {
 		e, err := compileExpr(s.n.Filter)
 		if err != nil {

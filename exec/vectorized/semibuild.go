@@ -126,7 +126,7 @@ func (s *semiBuildStage) close() {
 }
 
 func (s *semiBuildStage) local(int) (localSink, error) {
-	l := &semiMark{s: s, x: s.sc.eval(nil), probe: s.table.probe(), matched: vec.NewBitmap(s.store.n)}
+	l := &semiMark{s: s, x: s.sc.eval(context.Background()), probe: s.table.probe(), matched: vec.NewBitmap(s.store.n)}
 	var err error
 	if l.keys, err = compileAll(s.n.RightKeys); err != nil {
 		return nil, err

@@ -40,7 +40,6 @@ type sortStage struct {
 
 	store *rowStore
 	order []uint32
-	used  bool
 
 	mu   sync.Mutex // guards best
 	best []*topLocal
@@ -99,7 +98,7 @@ func appendKeys(sc *scope, keys []plan.SortKey, width int) (func(context.Context
 			return nil, err
 		}
 	}
-	x := sc.eval(nil)
+	x := sc.eval(context.Background())
 	return func(ctx context.Context, b *vec.Batch) (*vec.Batch, error) {
 		x.ctx = ctx
 		out := *b

@@ -437,17 +437,7 @@ func (t *timedOp) close() {
 	}
 }
 
-// unwrap returns the stage behind the counters.
-func unwrap(s stage) stage {
-	if t, ok := s.(*timed); ok {
-		return t.stage
-	}
-	return s
-}
-
 // batchOf makes a batch of a node's schema.
 func newBatch(schema types.Schema, n int) *vec.Batch {
 	return &vec.Batch{Schema: schema, N: n}
 }
-
-func nodeSchema(n plan.Node) types.Schema { return n.Schema() }

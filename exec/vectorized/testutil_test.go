@@ -47,7 +47,6 @@ type row = []types.Datum
 type memRel struct {
 	schema  types.Schema
 	batches []*vec.Batch
-	paimon  bool // readers apply the row filter, as Paimon tables do
 	closed  atomic.Int64
 	onRead  func()
 }

@@ -258,7 +258,6 @@ type projectSetStage struct {
 	n     *plan.ProjectSet
 	child stage
 	req   request
-	width int
 }
 
 func newProjectSet(sc *scope, n *plan.ProjectSet, req request) (stage, error) {
@@ -293,7 +292,7 @@ func (s *projectSetStage) operator(w int) (operator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &projectSetOp{s: s, in: in, x: s.sc.eval(nil), src: &setSource{sc: s.sc, calls: s.n.Sets}}
+	o := &projectSetOp{s: s, in: in, x: s.sc.eval(context.Background()), src: &setSource{sc: s.sc, calls: s.n.Sets}}
 	for _, c := range s.n.Sets {
 		es, err := compileAll(c.Args)
 		if err != nil {

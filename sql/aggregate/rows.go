@@ -3,7 +3,6 @@ package aggregate
 import (
 	"github.com/apache/arrow/go/v15/arrow"
 
-	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
@@ -51,36 +50,9 @@ func byteRows(dt arrow.DataType, v [][]byte) arrow.Array {
 	return vec.MakeBytes(dt, off, data, validFrom(0, len(v), func(i int) bool { return v[i] != nil }))
 }
 
-// validOf makes a validity bitmap of groups [from, to) from flags; nil when all
-// are set.
-func validOf(seen []bool, from, to int) []byte {
-	var b []byte
-	for i := from; i < to; i++ {
-		if seen[i] {
-			continue
-		}
-		if b == nil {
-			b = vec.FullBitmap(to - from)
-		}
-		vec.ClearBit(b, i-from)
-	}
-	return b
-}
-
 func fixed(k types.Kind) types.Type { return types.Of(k) }
 
 func one(t types.Type) []types.Type { return []types.Type{t} }
-
-// decs makes a numeric array of the binary form; nil is NULL.
-func decs(from, to int, f func(i int) *numeric.Dec) arrow.Array {
-	ds := make([]types.Datum, to-from)
-	for i := from; i < to; i++ {
-		if d := f(i); d != nil {
-			ds[i-from] = d
-		}
-	}
-	return vec.FromDatums(tNumeric, ds)
-}
 
 var (
 	tInt2, tInt4, tInt8 = fixed(types.Int2), fixed(types.Int4), fixed(types.Int8)

@@ -184,10 +184,6 @@ func arrayRet(sig []types.Type) func(args []types.Type) types.Type {
 	return func(args []types.Type) types.Type { return types.ArrayOf(elementOf(args, sig)) }
 }
 
-func elementRet(sig []types.Type) func(args []types.Type) types.Type {
-	return func(args []types.Type) types.Type { return elementOf(args, sig) }
-}
-
 func asArray(d types.Datum) []types.Datum {
 	a, _ := d.([]types.Datum)
 	return a

@@ -495,14 +495,6 @@ func zoneToLocal(z *pgtext.Zone, us int64) int64 {
 	return us + int64(off)*pgtext.UsPerSecond
 }
 
-// utcToLocal shows an instant in the session's zone.
-func utcToLocal(c *Call, us int64) int64 {
-	if us == pgtext.TimestampInfinity || us == pgtext.TimestampNegInfinity {
-		return us
-	}
-	return zoneToLocal(sessionZone(c), us)
-}
-
 // cmpDecs compares numerics of either physical form.
 func cmpDecs(op vec.CmpOp) Kernel {
 	slow := cmpVia[*numeric.Dec, *numeric.Dec](op, func(_ *Call, a, b *numeric.Dec) int { return numeric.Cmp(a, b) })

@@ -1,6 +1,7 @@
 package function
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -116,7 +117,8 @@ func truncInterval(u unit, v pgtext.Interval, name string) (pgtext.Interval, err
 		return v, nil
 	}
 	err := errUnit(u, name, types.Interval)
-	if e, ok := err.(*pgerr.Error); ok && u == uWeek {
+	var e *pgerr.Error
+	if errors.As(err, &e) && u == uWeek {
 		_ = e.WithDetail("Months usually have fractional weeks.")
 	}
 	return v, err

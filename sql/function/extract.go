@@ -402,8 +402,10 @@ func partKernel(asFloat bool) Kernel {
 				if err == nil && p.null {
 					return errNull
 				}
-				w.set(i, p.float())
-				return err
+				if err != nil {
+					return err
+				}
+				return w.set(i, p.float())
 			})
 			if err != nil {
 				return nil, err

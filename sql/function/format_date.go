@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -46,20 +45,6 @@ var dateKeys = []string{
 var textKeys = map[string]bool{
 	"A.D.": true, "A.M.": true, "AD": true, "AM": true, "B.C.": true, "BC": true, "DAY": true, "DY": true, "FX": true,
 	"MONTH": true, "MON": true, "OF": true, "P.M.": true, "PM": true, "RM": true, "TZH": true, "TZM": true, "TZ": true,
-}
-
-// fieldLen is how many characters a field reads.
-func fieldLen(key string) int {
-	switch key {
-	case "HH24", "HH12":
-		return 2
-	case "J":
-		return 7 // as many as there are: to 10
-	}
-	if strings.HasPrefix(key, "FF") {
-		return 2
-	}
-	return len(key)
 }
 
 func isSeparatorChar(c byte) bool {
@@ -534,11 +519,9 @@ func isoYearStart(y int) int64 {
 // dateFields is what a template read.
 type dateFields struct {
 	hh, mi, ss, ssss, d, dd, ddd, mm, ms, us, year, cc, j, w, ww, yysz int
-	q                                                                  int
 	bc, pm, clock12                                                    bool
 	iso, gregorian                                                     bool
 	tzsign, tzh, tzm                                                   int
-	zone                                                               *time.Location
 }
 
 func errFormat(detail, format string, args ...any) error {
@@ -773,9 +756,6 @@ func scanDate(s string, nodes []fmtNode) (f dateFields, err error) {
 			}
 		case "SSSS", "SSSSS":
 			err = num(&f.ssss, len(n.key))
-			if n.key == "SSSS" && err != nil {
-				break
-			}
 		case "TZ", "OF":
 			return f, pgerr.New(pgerr.FeatureNotSupported, "formatting field \"%s\" is only supported in to_char", n.text)
 		case "TZH":

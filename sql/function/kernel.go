@@ -89,7 +89,7 @@ func each(c *Call, n int, sel []uint16, valid *[]byte, f func(i int) error) erro
 		if err == nil {
 			return nil
 		}
-		if err != errNull {
+		if !errors.Is(err, errNull) {
 			return err
 		}
 		if *valid == nil {
@@ -714,7 +714,7 @@ func boxedRows(c *Call, n int, args []vec.Vec, f func(c *Call, args []types.Datu
 			}
 		}
 		d, err := f(c, row)
-		if err == errNull {
+		if errors.Is(err, errNull) {
 			return nil
 		}
 		out[i] = d

@@ -197,7 +197,7 @@ func compileRegex(pat string, f regexFlags) (*pgRegex, error) {
 	var r *pgRegex
 	goPat, greedy, body, bf, err := translateRegex(pat, f)
 	switch {
-	case err == errBacktrack:
+	case errors.Is(err, errBacktrack):
 		bt, err := compileBacktrack(body, bf)
 		if err != nil {
 			return nil, err
@@ -236,7 +236,8 @@ func flagKey(f regexFlags) string {
 }
 
 func regexError(err error) error {
-	if e, ok := err.(*syntax.Error); ok {
+	var e *syntax.Error
+	if errors.As(err, &e) {
 		switch e.Code {
 		case syntax.ErrMissingBracket:
 			return errRegex("brackets [] not balanced")
