@@ -111,7 +111,7 @@ type localFile struct {
 
 func (f *localFile) ReadAt(b []byte, off int64) (int, error) {
 	n, err := f.f.ReadAt(b, off)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = wrap("read", f.path, err)
 	}
 	return n, err
