@@ -45,7 +45,7 @@ func (r *sortRun) rest(e sortEntry) []byte {
 // charged to acc; release gives it back.
 func sortOrder(ctx context.Context, rt *runtimeEnv, acc *mem.Account, cols []vec.KeyColumn, keys []colStore, n int) (order []uint32, release func(), err error) {
 	charged := int64(0)
-	release = func() { acc.Shrink(charged) }
+	giveBack := func() { acc.Shrink(charged) }
 	grow := func(b int64) error {
 		if err := acc.Grow(b); err != nil {
 			return err
@@ -55,7 +55,7 @@ func sortOrder(ctx context.Context, rt *runtimeEnv, acc *mem.Account, cols []vec
 	}
 	defer func() {
 		if err != nil {
-			release()
+			giveBack() // release is nil by now
 		}
 	}()
 	if err := grow(int64(n) * (16 + 16 + 4)); err != nil {
@@ -135,7 +135,7 @@ func sortOrder(ctx context.Context, rt *runtimeEnv, acc *mem.Account, cols []vec
 		}
 	}
 	order, err = mergeRuns(ctx, runs, n)
-	return order, release, err
+	return order, giveBack, err
 }
 
 func common(a, b []byte) int {
