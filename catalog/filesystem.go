@@ -275,7 +275,7 @@ func (c *Filesystem) Resolve(ctx context.Context, sqlSchema, name string, o Reso
 	}
 	sch, err := store.Schema(ctx, at)
 	if err != nil {
-		return nil, err
+		return nil, dropped(base, err)
 	}
 	full := base
 	if at.Branch != "" {
@@ -286,6 +286,14 @@ func (c *Filesystem) Resolve(ctx context.Context, sqlSchema, name string, o Reso
 		return newTableRelation(sqlName, full, store, sch, at, o), nil
 	}
 	return c.system(ctx, sqlName, full+"$"+system, system, store, sch, at)
+}
+
+// dropped is the error for a table whose schema went away between two looks.
+func dropped(name string, err error) error {
+	if errors.Is(err, schema.ErrNotFound) {
+		return fmt.Errorf("relation %q: %w", name, ErrNoRelation)
+	}
+	return err
 }
 
 // splitName cuts t, t$branch_b, t$snapshots and t$branch_b$snapshots.
@@ -321,11 +329,11 @@ func (c *Filesystem) current(ctx context.Context, dir, branch string) (*table.Fi
 	}
 	first, err := sm.Get(ctx, ids[0])
 	if err != nil {
-		return nil, err
+		return nil, dropped(dir, err)
 	}
 	latest, err := sm.Get(ctx, ids[len(ids)-1])
 	if err != nil {
-		return nil, err
+		return nil, dropped(dir, err)
 	}
 	key := dir + "$" + branch
 	c.mu.Lock()

@@ -26,6 +26,12 @@ type Ref struct {
 	// pinned: the latest schema for Latest, the snapshot's own otherwise. Set by
 	// Table.Resolve, so that a statement binds and reads by one schema.
 	Schema int64
+	// Snap is what the reference was resolved to, or nil; Empty says that there
+	// was no snapshot. They are set by Table.Resolve too: an id can be given anew
+	// after a rollback, and a statement must not see both states. Equal snapshots
+	// of one Manager are the same pointer as long as it remembers them.
+	Snap  *Snapshot
+	Empty bool
 }
 
 func (r Ref) String() string {

@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -179,6 +180,55 @@ func TestExpired(t *testing.T) {
 		if !errors.Is(err, snapshot.ErrNotFound) || !errors.As(err, &me) {
 			t.Errorf("files of an expired plan: %v", err)
 		}
+	}
+}
+
+// TestRolledBack: a resolved state stays what it was although its id is given
+// anew, and is gone, not corrupt, when its files are.
+func TestRolledBack(t *testing.T) {
+	const dir = "dv.db/pk"
+	ctx := context.Background()
+	m, _ := loadMem(t, dir)
+	env := NewEnv(m, EnvOptions{})
+	defer env.Close()
+	tb := Open(env, dir)
+	at, err := tb.Resolve(ctx, snapshot.Ref{})
+	if err != nil || at.ID < 2 {
+		t.Fatal(at, err)
+	}
+	read := func(at snapshot.Ref) []string {
+		rows, _, err := readAll(ctx, tb, Scan{At: at, Limit: -1}, ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	want := read(at)
+	// Snapshot 1 comes again under the last id, as a commit after a rollback.
+	old, err := m.ReadFile(ctx, dir+"/snapshot/snapshot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := strings.Replace(string(old), `"id" : 1,`, fmt.Sprintf(`"id" : %d,`, at.ID), 1)
+	if err := m.Put(ctx, tb.Snapshots("").Path(at.ID), []byte(again)); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(at); !slices.Equal(got, want) {
+		t.Errorf("the pinned state reads %v, want %v", got, want)
+	}
+	now, err := tb.Resolve(ctx, snapshot.Ref{})
+	if err != nil || now.ID != at.ID || now == at || slices.Equal(read(now), want) {
+		t.Errorf("resolving again finds the state before: %v, %v", now, err)
+	}
+	// Its files are deleted with it.
+	if err := m.Delete(ctx, dir+"/manifest/"+at.Snap.DeltaManifestList); err != nil {
+		t.Fatal(err)
+	}
+	env2 := NewEnv(m, EnvOptions{})
+	defer env2.Close()
+	var nf *snapshot.NotFoundError
+	if _, err := Open(env2, dir).Plan(ctx, Scan{At: at, Limit: -1}); !errors.As(err, &nf) || !nf.Expired {
+		t.Errorf("files of a state that was rolled back: %v", err)
 	}
 }
 

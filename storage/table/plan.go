@@ -320,8 +320,15 @@ func (t *FileStore) explain(ctx context.Context, st *state, at snapshot.Ref, err
 	if st.snap == nil || at.Kind == snapshot.Tag || !errors.As(err, &missing) {
 		return err
 	}
-	if _, gone := st.snapshots.Get(ctx, st.snap.ID); errors.Is(gone, snapshot.ErrNotFound) {
-		return errors.Join(gone, err)
+	now, gone := st.snapshots.Get(ctx, st.snap.ID)
+	var none *snapshot.NotFoundError
+	switch {
+	case errors.As(gone, &none):
+		// Expired, rolled back, or the table was dropped: all the same to a reader.
+		none.Expired = true
+		return errors.Join(none, err)
+	case gone == nil && now.DeltaManifestList != st.snap.DeltaManifestList:
+		return errors.Join(&snapshot.NotFoundError{Ref: snapshot.Ref{Kind: snapshot.ID, ID: st.snap.ID}, Expired: true}, err)
 	}
 	return err
 }

@@ -86,14 +86,21 @@ type state struct {
 // any other with the schema that its snapshot names.
 func (t *FileStore) state(ctx context.Context, at snapshot.Ref, over map[string]string) (*state, error) {
 	b := t.branch(at.Branch)
-	snap, err := b.snapshots.Resolve(ctx, at)
-	if err != nil {
-		return nil, err
+	snap := at.Snap
+	var err error
+	if snap == nil && !at.Empty {
+		if snap, err = b.snapshots.Resolve(ctx, at); err != nil {
+			return nil, err
+		}
 	}
 	var sch *schema.Table
 	switch {
 	case at.Schema > 0:
 		sch, err = b.schemas.Get(ctx, at.Schema-1)
+		if errors.Is(err, schema.ErrNotFound) {
+			// It was there when at was resolved: the table was dropped.
+			err = errors.Join(&snapshot.NotFoundError{Ref: at, Expired: true}, err)
+		}
 	case at.Kind == snapshot.Latest || snap == nil:
 		sch, err = b.schemas.Latest(ctx)
 	default:
@@ -130,10 +137,10 @@ func (t *FileStore) Resolve(ctx context.Context, at snapshot.Ref) (snapshot.Ref,
 	if err != nil {
 		return at, err
 	}
-	out := snapshot.Ref{Kind: at.Kind, Name: at.Name, Branch: at.Branch, Schema: st.schema.ID + 1}
+	out := snapshot.Ref{Kind: at.Kind, Name: at.Name, Branch: at.Branch, Schema: st.schema.ID + 1, Snap: st.snap}
 	switch {
 	case st.snap == nil:
-		out.Kind = snapshot.Latest
+		out.Kind, out.Empty = snapshot.Latest, true
 	case at.Kind == snapshot.Tag:
 	case at.Kind == snapshot.Version && t.isTag(ctx, st.branch, at.Name):
 		out.Kind = snapshot.Tag
