@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"strings"
 	"syscall"
 
@@ -142,6 +143,9 @@ var errorTable = []errorRule{
 	}),
 	typed("fs.PathError", func(e *fs.PathError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.IOError, "could not %s file: %s", e.Op, e.Err.Error())
+	}),
+	typed("net.OpError", func(e *net.OpError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.ConnectionFailure, "connection to client lost")
 	}),
 	typed("syscall.Errno", func(e syscall.Errno, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.IOError, "input or output failed: %s", e.Error())

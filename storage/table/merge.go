@@ -135,9 +135,23 @@ func (r *mergeReader) input(ctx context.Context, f *File) (mergetree.Input, erro
 	}
 	r.files, r.bytes = append(r.files, of), append(r.bytes, of.Bytes())
 	n := predicate.Conj(p.keyPart, r.boundFilter())
-	ranges, err := of.ranges(ctx, format.RowRange{From: 0, To: of.Rows()}, n, r.c)
+	whole := format.RowRange{From: 0, To: of.Rows()}
+	counters := r.c
+	if r.im.from != nil || r.im.to != nil {
+		// Several splits share the file: the first counts what the filter skips.
+		counters = nil
+		if r.im.from == nil {
+			if _, err := of.ranges(ctx, whole, p.keyPart, r.c); err != nil {
+				return mergetree.Input{}, err
+			}
+		}
+	}
+	ranges, err := of.ranges(ctx, whole, n, counters)
 	if err != nil {
 		return mergetree.Input{}, err
+	}
+	for _, g := range ranges {
+		r.c.Rows += g.To - g.From
 	}
 	return mergetree.Input{
 		Ranges: ranges, DV: of.dv, Deletes: f.Meta.DeleteRows != 0,

@@ -200,16 +200,32 @@ func (o *openFile) ranges(ctx context.Context, r format.RowRange, n predicate.No
 	if n == nil {
 		return []format.RowRange{r}, nil
 	}
-	rs, err := o.Prune(ctx, n, c)
+	// Prune looks at the whole file, which several splits may share: its row
+	// groups and pages are counted by the one that has the first row, skipped rows by
+	// each for its own. Rows that are read are counted where they are.
+	var whole format.Counters
+	rs, err := o.Prune(ctx, n, &whole)
 	if err != nil {
 		return nil, err
 	}
 	var out []format.RowRange
+	kept := int64(0)
 	for _, x := range rs {
 		x.From, x.To = max(x.From, r.From), min(x.To, r.To)
 		if x.From < x.To {
 			out = append(out, x)
+			kept += x.To - x.From
 		}
+	}
+	if c != nil {
+		if r.From == 0 {
+			c.RowGroups += whole.RowGroups
+			c.RowGroupsSkipped += whole.RowGroupsSkipped
+			c.Pages += whole.Pages
+			c.PagesSkipped += whole.PagesSkipped
+		}
+		c.Rows += r.To - r.From - kept
+		c.RowsSkipped += r.To - r.From - kept
 	}
 	return out, nil
 }
