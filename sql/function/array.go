@@ -333,7 +333,7 @@ func arrayFunctions() []*Overload {
 		}
 		return r, nil
 	}, "Subscripts of the elements equal to a value.", carr, cel)
-	fill := func(_ *Call, a []types.Datum) (types.Datum, error) {
+	fill := func(c *Call, a []types.Datum) (types.Datum, error) {
 		if a[1] == nil || len(a) > 2 && a[2] == nil {
 			return nil, pgerr.New(pgerr.NullValueNotAllowed, "dimension array or low bound array cannot be null")
 		}
@@ -350,6 +350,9 @@ func arrayFunctions() []*Overload {
 		n := ds[0].(int64)
 		if n < 0 || n > 1<<27 {
 			return nil, pgerr.New(pgerr.ProgramLimitExceeded, "array size exceeds the maximum allowed (%d)", 1<<27)
+		}
+		if err := c.boxes(n); err != nil {
+			return nil, err
 		}
 		r := make([]types.Datum, n)
 		for i := range r {

@@ -580,6 +580,18 @@ const maxValueBytes = 1<<30 - 1
 // unless there is only one: offsets are int32, and nobody accounts for results.
 const maxBatchBytes = 64 << 20
 
+// boxBytes is what one boxed element of an array takes until the array is made.
+const boxBytes = 40
+
+// boxes refuses an array of n elements that would not fit the memory that one
+// value may take.
+func (c *Call) boxes(n int64) error {
+	if c.MaxBytes > 0 && n > c.MaxBytes/boxBytes {
+		return &mem.LimitError{Setting: c.MaxSetting, Limit: c.MaxBytes, Asked: n * boxBytes}
+	}
+	return nil
+}
+
 // ErrBatchBytes is a kernel's error for a batch whose results are too long
 // together; fewer rows at a time have shorter ones.
 var ErrBatchBytes = errors.New("requested length too large for a batch")

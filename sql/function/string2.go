@@ -1156,9 +1156,14 @@ func stringFunctions() []*Overload {
 		return int64(n), nil
 	}), "Number of bits that are set.", tBytea)
 	tArr := types.ArrayOf(tText)
-	split := rowFn(func(_ *Call, a []types.Datum) (types.Datum, error) {
+	split := rowFn(func(c *Call, a []types.Datum) (types.Datum, error) {
 		if a[0] == nil {
 			return nil, nil
+		}
+		if sep := optText(a[1]); sep != nil && *sep != "" {
+			if err := c.boxes(int64(strings.Count(a[0].(string), *sep)) + 1); err != nil {
+				return nil, err
+			}
 		}
 		var null *string
 		if len(a) > 2 {
