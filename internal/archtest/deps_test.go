@@ -23,7 +23,7 @@ var layers = []struct {
 	{"index", 1},
 	{"storage", 2},
 	{"catalog", 3},
-	{"sql/ast", 4}, {"sql/parser", 4}, {"sql/plan", 4}, {"sql/planner", 4}, {"sql/function", 4}, {"sql/aggregate", 4}, {"sql/eval", 4},
+	{"sql/ast", 4}, {"sql/parser", 4}, {"sql/plan", 4}, {"sql/planner", 4}, {"sql/function", 4}, {"sql/aggregate", 4},
 	{"exec/vectorized", 5},
 	{"engine", 6},
 	{"pgwire", 7}, {"cdc", 7},
@@ -38,7 +38,7 @@ var order = [][]string{
 	{"storage/fileio", "storage/binrow", "storage/schema", "storage/snapshot", "storage/manifest", "storage/format", "storage/commit", "storage/mergetree", "storage/compact", "storage/table"},
 	{"index/predicate", "index", "index/bloom"},
 	// planner -> plan -> function, aggregate; parser -> ast
-	{"sql/function", "sql/aggregate", "sql/plan", "sql/eval", "sql/planner"},
+	{"sql/function", "sql/aggregate", "sql/plan", "sql/planner"},
 	{"sql/ast", "sql/parser"},
 	{"catalog/systable", "catalog", "catalog/pgcatalog"},
 	{"engine", "engine/procedure"},
