@@ -154,9 +154,14 @@ func rowText(ts []types.Type, ds []types.Datum, left, right string) string {
 	out := make([]string, len(ds))
 	for i := range ds {
 		// Bytes of a BYTES column need not be text.
-		out[i] = strings.ToValidUTF8(castText(ts[i], ds[i]), "\uFFFD")
+		out[i] = printable(castText(ts[i], ds[i]))
 	}
 	return left + strings.Join(out, ", ") + right
+}
+
+// printable makes text of bytes that no client could be sent as text.
+func printable(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
 // mapText prints name=value pairs sorted by name: {a=1, b=2}.
@@ -172,7 +177,7 @@ func mapText(m map[string]string) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(k + "=" + strings.ToValidUTF8(m[k], "\uFFFD"))
+		b.WriteString(k + "=" + printable(m[k]))
 	}
 	b.WriteByte('}')
 	return b.String()
