@@ -2,6 +2,7 @@ package systable
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"path"
 	"sort"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
@@ -248,57 +250,74 @@ func keyTypes(s *schema.Table) []types.Type {
 	return ts
 }
 
+// misfit says which file's entry does not fit the schema.
+func (s *Source) misfit(f *manifest.DataFile, err error) error {
+	var c *fileio.CorruptionError
+	if err == nil || errors.As(err, &c) || !errors.Is(err, binrow.ErrCorrupt) {
+		return err
+	}
+	return &fileio.CorruptionError{Path: s.Root + "/" + f.Name, Offset: -1, Reason: "its entry in the manifest does not fit the table's schema", Err: err}
+}
+
 func fillFiles(ctx context.Context, src *Source, add func(...types.Datum)) error {
 	es, err := src.live(ctx)
 	if err != nil {
 		return err
 	}
-	kt := keyTypes(src.Schema)
 	for i := range es {
-		e, f := &es[i], es[i].File
-		pts, pds, err := src.partition(e.Partition)
-		if err != nil {
-			return err
+		if err := src.fileRow(ctx, &es[i], add); err != nil {
+			return src.misfit(es[i].File, err)
 		}
-		p, err := src.filePath(e)
-		if err != nil {
-			return err
-		}
-		lo, err := keyText(f.MinKey, kt)
-		if err != nil {
-			return err
-		}
-		hi, err := keyText(f.MaxKey, kt)
-		if err != nil {
-			return err
-		}
-		nulls, minV, maxV, err := src.stats(ctx, f)
-		if err != nil {
-			return err
-		}
-		var created, deleted, source, rowID, cols types.Datum
-		if f.CreationMillis != 0 {
-			created = millis(f.CreationMillis)
-		}
-		if f.DeleteRows >= 0 {
-			deleted = f.DeleteRows
-		}
-		if f.Source >= 0 && f.Source < 2 {
-			source = [...]string{"APPEND", "COMPACT"}[f.Source]
-		}
-		if f.FirstRowID >= 0 {
-			rowID = f.FirstRowID
-		}
-		if f.HasWriteCols {
-			var list []types.Datum
-			for _, c := range f.WriteCols {
-				list = append(list, c)
-			}
-			cols = list
-		}
-		add(rowText(pts, pds, "{", "}"), int64(e.Bucket), p, formatOf(f.Name), f.SchemaID, int64(f.Level), f.Rows, f.Size, lo, hi,
-			mapText(nulls), mapText(minV), mapText(maxV), f.MinSequence, f.MaxSequence, created, deleted, source, rowID, cols)
 	}
+	return nil
+}
+
+// fileRow adds the row of one file.
+func (s *Source) fileRow(ctx context.Context, e *manifest.Entry, add func(...types.Datum)) error {
+	f := e.File
+	kt := keyTypes(s.Schema)
+	pts, pds, err := s.partition(e.Partition)
+	if err != nil {
+		return err
+	}
+	p, err := s.filePath(e)
+	if err != nil {
+		return err
+	}
+	lo, err := keyText(f.MinKey, kt)
+	if err != nil {
+		return err
+	}
+	hi, err := keyText(f.MaxKey, kt)
+	if err != nil {
+		return err
+	}
+	nulls, minV, maxV, err := s.stats(ctx, f)
+	if err != nil {
+		return err
+	}
+	var created, deleted, source, rowID, cols types.Datum
+	if f.CreationMillis != 0 {
+		created = millis(f.CreationMillis)
+	}
+	if f.DeleteRows >= 0 {
+		deleted = f.DeleteRows
+	}
+	if f.Source >= 0 && f.Source < 2 {
+		source = [...]string{"APPEND", "COMPACT"}[f.Source]
+	}
+	if f.FirstRowID >= 0 {
+		rowID = f.FirstRowID
+	}
+	if f.HasWriteCols {
+		var list []types.Datum
+		for _, c := range f.WriteCols {
+			list = append(list, c)
+		}
+		cols = list
+	}
+	add(rowText(pts, pds, "{", "}"), int64(e.Bucket), p, formatOf(f.Name), f.SchemaID, int64(f.Level), f.Rows, f.Size, lo, hi,
+		mapText(nulls), mapText(minV), mapText(maxV), f.MinSequence, f.MaxSequence, created, deleted, source, rowID, cols)
 	return nil
 }
 
