@@ -26,7 +26,8 @@ type readPlan struct {
 	t        *FileStore
 	st       *state
 	at       snapshot.Ref
-	columns  []int // of the scan: table columns, or pseudo-columns below 0
+	pruned   map[int]types.Type // ROW columns of which the scan needs some members only
+	columns  []int              // of the scan: table columns, or pseudo-columns below 0
 	fields   types.Schema
 	filter   predicate.Node // simplified, on the table's schema
 	keyPart  predicate.Node // the conjuncts of filter that speak of key and partition columns only
@@ -47,6 +48,14 @@ func newReadPlan(p *planner) (*readPlan, error) {
 		r.columns = make([]int, len(p.schema.Fields))
 		for i := range r.columns {
 			r.columns[i] = i
+		}
+	}
+	for c, paths := range nestedOf(&p.scan, r.columns) {
+		if t := p.schema.Fields[c].Type; t.Kind == types.Row && !slices.Contains(p.keyCols, c) {
+			if r.pruned == nil {
+				r.pruned = map[int]types.Type{}
+			}
+			r.pruned[c] = pruneType(t, paths)
 		}
 	}
 	for _, c := range r.columns {
@@ -110,6 +119,7 @@ type openFile struct {
 	name   string // relative to the table
 	dv     *dv.Vector
 	bucket int32
+	pruned map[int]types.Type // ROW columns of which only some members are read
 }
 
 // bucketOf reads the bucket's number off its directory.
@@ -138,6 +148,14 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 	}
 	o := &openFile{plan: r, meta: *f, path: path, evo: r.t.evolutions.Get(fs, r.st.schema), name: strings.TrimPrefix(path, r.t.dir+"/"), bucket: bucketOf(dir)}
 	phys := fs.Fields
+	if fs.ID == r.st.schema.ID && len(r.pruned) > 0 {
+		// A file of another schema is read whole: its members are matched by id.
+		phys = slices.Clone(phys)
+		for c, t := range r.pruned {
+			phys[c].Type = t
+		}
+		o.pruned = r.pruned
+	}
 	if r.keyed {
 		phys = append(types.Schema{sequenceField, kindField}, phys...)
 		o.offset = 2
@@ -146,7 +164,7 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 	if err != nil {
 		return nil, err
 	}
-	o.cachedReader, err = r.t.env.readers.get(fmt.Sprintf("%s\x00%d", path, m.SchemaID), func() (format.Reader, error) {
+	o.cachedReader, err = r.t.env.readers.get(fmt.Sprintf("%s\x00%d%s", path, m.SchemaID, signature(o.pruned)), func() (format.Reader, error) {
 		file, err := r.t.env.IO.Open(ctx, path)
 		if errors.Is(err, fileio.ErrNotExist) {
 			return nil, &fileio.MissingError{Path: path, Err: err}
@@ -301,6 +319,9 @@ func (fc *fileColumns) Read(ctx context.Context, n int, keep []uint16) ([]arrow.
 			var err error
 			if out[i], err = fc.o.evo.Convert(c, phys[fc.from[i]]); err != nil {
 				return nil, &fileio.CorruptionError{Path: fc.o.path, Offset: -1, Reason: "a value cannot be read as the column's present type", Err: err}
+			}
+			if t, ok := fc.o.pruned[c]; ok {
+				out[i] = widen(out[i], t, fc.o.plan.st.schema.Fields[c].Type)
 			}
 		}
 	}
