@@ -191,9 +191,6 @@ func Resolve(schema, name string, src Sources) (catalog.Relation, bool) {
 	return d.relation(src), true
 }
 
-// All returns every relation, for pg_class and pg_attribute.
-func All() []Def { return builtin() }
-
 // RelOID returns the OID of d.
 func (d *Def) RelOID() uint32 {
 	if d.OID != 0 {

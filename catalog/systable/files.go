@@ -3,7 +3,6 @@ package systable
 import (
 	"context"
 	"errors"
-	"net/url"
 	"path"
 	"sort"
 	"strconv"
@@ -460,12 +459,4 @@ func fillBuckets(ctx context.Context, src *Source, add func(...types.Datum)) err
 		add(rowText(ts, g.partition, "{", "}"), int64(g.bucket), g.rows, g.size, g.files, g.lastTime())
 	}
 	return nil
-}
-
-// URI turns a local path into the form that Java shows. Paths stay as they are.
-func URI(p string) string {
-	if u, err := url.Parse(p); err == nil && u.Scheme == "file" {
-		return u.Path
-	}
-	return p
 }

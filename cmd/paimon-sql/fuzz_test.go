@@ -31,16 +31,3 @@ func FuzzSplitStatements(f *testing.F) {
 		splitStatements(s)
 	})
 }
-
-// FuzzClientFirst: no message of a client makes the parser panic, and what it
-// takes has a nonce.
-func FuzzClientFirst(f *testing.F) {
-	for _, s := range []string{"n,,n=,r=abc", "y,,n=x,r=", "p=tls-server-end-point,,n=,r=x", "n,a=b,n=,r=x", ",,,"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		if c, err := parseClientFirst(s); err == nil && (c.nonce == "" || c.header+c.bare != s) {
-			t.Fatalf("%q: %+v", s, c)
-		}
-	})
-}

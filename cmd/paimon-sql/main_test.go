@@ -260,7 +260,11 @@ func serveOn(t *testing.T, password string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := pgwire.NewServer(pgwire.Config{Backend: backend{e}, Auth: authenticator(password, false)})
+	a, err := authenticator(password, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := pgwire.NewServer(pgwire.Config{Backend: backend{e}, Auth: a})
 	go s.Serve(l) //nolint:errcheck // ends with the test
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

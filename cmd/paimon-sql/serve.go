@@ -100,7 +100,9 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	if fs.on("tls-required") && cfg.TLS == nil {
 		return usagef("--tls-required needs --tls-cert and --tls-key")
 	}
-	cfg.Auth = authenticator(password, fs.on("tls-required"))
+	if cfg.Auth, err = authenticator(password, fs.on("tls-required")); err != nil {
+		return err
+	}
 	ec, err := engineConfig(fs, set, log)
 	if err != nil {
 		return err
