@@ -56,8 +56,10 @@ func AppendEncoded(dst []byte, d *Dec) []byte {
 		}
 		return append(dst, b...)
 	}
-	n := d.Coef.BitLen()/8 + 1
+	// The fewest bytes: -128 is one. Two forms of a value would be two values to
+	// whoever compares bytes.
 	var t big.Int
+	n := t.Not(&d.Coef).BitLen()/8 + 1
 	t.Lsh(big.NewInt(1), uint(8*n))
 	t.Add(&t, &d.Coef)
 	b := t.Bytes()
