@@ -2,8 +2,10 @@
 package commit
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
 )
@@ -20,26 +22,60 @@ const (
 )
 
 // Changes is everything one commit adds to and removes from a table.
+//
+// Files of a commit with Kind Append or Overwrite are its data snapshot; what a
+// writer compacted in the same commit goes into a Changes of its own with Kind
+// Compact, published as the snapshot after it.
 type Changes struct {
 	Kind       Kind
-	User       string // a fresh UUID per commit or job, as Java's batch writers
+	Branch     string // "" = main
+	User       string // "" = a fresh UUID, as Java's batch writers
 	Identifier int64  // exactly-once = User + Identifier + Kind; batch: MaxInt64
-	Base       int64  // snapshot the changes were computed from
+	Base       int64  // snapshot the changes were computed from; 0 = the empty table
 	Files      []manifest.Entry
 	Changelog  []manifest.Entry
 	Indexes    []manifest.IndexEntry // deletion vectors, hash index
 	Reads      *ReadSet              // keys or files read before writing; nil = blind
+	Overwrite  *Replacement          // INSERT OVERWRITE, TRUNCATE, DROP PARTITION
 	Statistics string                // statistics file of an Analyze
 	Watermark  *int64
 	Properties map[string]string
+	// Operation is what the snapshot's operation member says, e.g. "INSERT".
+	Operation string
+	// Force publishes a snapshot although there is nothing to publish.
+	Force bool
+}
+
+// Empty reports whether there is nothing to publish.
+func (c *Changes) Empty() bool {
+	return len(c.Files) == 0 && len(c.Changelog) == 0 && len(c.Indexes) == 0 && c.Overwrite == nil && c.Statistics == "" && !c.Force
+}
+
+// Replacement says which partitions' files go when the commit's own come. The
+// DELETE entries are computed at each attempt from the newest snapshot, so files
+// that others added meanwhile go too (Java: FileStoreCommitImpl.overwritePartition).
+type Replacement struct {
+	// Dynamic: the partitions that the commit adds files to; none added, nothing
+	// happens.
+	Dynamic bool
+	// Partitions are BinaryRow images of whole partitions; nil with Dynamic unset =
+	// every partition of the table.
+	Partitions [][]byte
 }
 
 // ReadSet is what a statement read before it wrote: a newer snapshot that
-// touched one of these is a conflict.
+// touched one of these is a conflict. Snapshots of kind COMPACT and ANALYZE
+// touch no key.
 type ReadSet struct {
-	// Keys by partition and bucket: the encoded keys, ascending.
-	Keys  map[BucketID][][]byte
-	Files []string // data files read and rewritten (append tables)
+	// Keys by partition and bucket: memcmp-ordered images of the trimmed primary
+	// key (mergetree.KeyCodec), ascending, no duplicates. Keys that were looked for
+	// and not found count too.
+	Keys map[BucketID][][]byte
+	// Files are the data files read and rewritten (append tables): one that has
+	// been removed since, or given another deletion vector, is a conflict.
+	Files []string
+	// All: any newer snapshot that is not COMPACT or ANALYZE is a conflict.
+	All bool
 }
 
 // BucketID names one bucket of one partition.
@@ -48,10 +84,74 @@ type BucketID struct {
 	Bucket    int32
 }
 
-// Committer publishes Changes as the next snapshot; a true conflict is a
-// *ConflictError.
+// Committer publishes Changes as the next snapshot.
 type Committer interface {
+	// Commit returns the id of the snapshot that holds c, which is durable then,
+	// with every file that it names. A true conflict is a *ConflictError: nothing
+	// was published, the new data files are still there (the caller deletes them,
+	// or rebases and tries again). An *UnknownOutcomeError says that the reply was
+	// lost and the snapshot could not be found or excluded. Empty changes publish
+	// nothing and return the newest id.
 	Commit(ctx context.Context, c Changes) (snapshotID int64, err error)
+	// CheckReads reports a *ConflictError when a snapshot after base touched what
+	// was read. It returns the newest snapshot's id.
+	CheckReads(ctx context.Context, branch string, base int64, r *ReadSet) (latest int64, err error)
+}
+
+// UnknownOutcomeError says that it is not known whether a commit was published.
+type UnknownOutcomeError struct {
+	SnapshotID int64 // the id that it would have
+	Err        error
+}
+
+func (e *UnknownOutcomeError) Error() string {
+	return fmt.Sprintf("outcome of the commit of snapshot %d is unknown: %v", e.SnapshotID, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
+
+// Merge lays d, made after c in the same transaction, over c. A file that c
+// added and d deletes is in neither: it is returned in dropped, to be deleted
+// once nobody reads it.
+func Merge(c, d Changes) (out Changes, dropped []manifest.Entry) {
+	out = c
+	if out.Kind == "" {
+		out.Kind = d.Kind
+	}
+	if d.Kind == Overwrite {
+		out.Kind = Overwrite
+	}
+	added := map[string]int{}
+	for i, e := range c.Files {
+		if e.Kind == manifest.Add {
+			added[e.File.Name] = i
+		}
+	}
+	gone := map[int]bool{}
+	var late []manifest.Entry
+	for _, e := range d.Files {
+		if i, ok := added[e.File.Name]; ok && e.Kind == manifest.Delete {
+			gone[i] = true
+			dropped = append(dropped, c.Files[i])
+			continue
+		}
+		late = append(late, e)
+	}
+	out.Files = make([]manifest.Entry, 0, len(c.Files)+len(late))
+	for i, e := range c.Files {
+		if !gone[i] {
+			out.Files = append(out.Files, e)
+		}
+	}
+	out.Files = append(out.Files, late...)
+	out.Changelog = append(append([]manifest.Entry(nil), c.Changelog...), d.Changelog...)
+	out.Indexes = mergeIndexes(c.Indexes, d.Indexes)
+	out.Reads = c.Reads.union(d.Reads)
+	if d.Overwrite != nil {
+		out.Overwrite = d.Overwrite
+	}
+	return out, dropped
 }
 
 // ConflictError says which check failed. It is final: the caller reads again.
@@ -62,4 +162,53 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("commit conflicts with snapshot %d: %s", e.SnapshotID, e.Reason)
+}
+
+func mergeIndexes(c, d []manifest.IndexEntry) []manifest.IndexEntry {
+	added := map[string]int{}
+	for i, e := range c {
+		if e.Kind == manifest.Add {
+			added[e.Name] = i
+		}
+	}
+	gone := map[int]bool{}
+	var late []manifest.IndexEntry
+	for _, e := range d {
+		if i, ok := added[e.Name]; ok && e.Kind == manifest.Delete {
+			gone[i] = true
+			continue
+		}
+		late = append(late, e)
+	}
+	var out []manifest.IndexEntry
+	for i, e := range c {
+		if !gone[i] {
+			out = append(out, e)
+		}
+	}
+	return append(out, late...)
+}
+
+// union joins two read sets; nil is the empty one.
+func (r *ReadSet) union(s *ReadSet) *ReadSet {
+	switch {
+	case r == nil:
+		return s
+	case s == nil:
+		return r
+	}
+	out := &ReadSet{Keys: map[BucketID][][]byte{}, All: r.All || s.All}
+	for _, x := range []*ReadSet{r, s} {
+		for b, keys := range x.Keys {
+			out.Keys[b] = append(out.Keys[b], keys...)
+		}
+		out.Files = append(out.Files, x.Files...)
+	}
+	for b, keys := range out.Keys {
+		slices.SortFunc(keys, bytes.Compare)
+		out.Keys[b] = slices.CompactFunc(keys, bytes.Equal)
+	}
+	slices.Sort(out.Files)
+	out.Files = slices.Compact(out.Files)
+	return out
 }

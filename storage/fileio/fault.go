@@ -17,7 +17,7 @@ type Fault struct {
 
 // Rule is one injected fault.
 type Rule struct {
-	Op   string // open, read, readat, create, put-if-absent, put, list, stat, delete; "" = any
+	Op   string // open, read, readat, create, put-if-absent, put, list, stat, delete, sync, rename; "" = any
 	Path string // substring of the path; "" = any
 	Nth  int    // 1-based count of matching calls; 0 = every one
 	Err  error  // the error to return; nil with Truncate >= 0 shortens reads instead
@@ -160,4 +160,19 @@ func (f *Fault) Stat(ctx context.Context, path string) (e Entry, err error) {
 // Delete removes.
 func (f *Fault) Delete(ctx context.Context, paths ...string) error {
 	return f.do("delete", strings.Join(paths, " "), func() error { return f.FileIO.Delete(ctx, paths...) })
+}
+
+// Sync makes files durable.
+func (f *Fault) Sync(ctx context.Context, paths ...string) error {
+	return f.do("sync", strings.Join(paths, " "), func() error { return f.FileIO.Sync(ctx, paths...) })
+}
+
+// DeleteDir removes a directory.
+func (f *Fault) DeleteDir(ctx context.Context, dir string) error {
+	return f.do("delete", dir, func() error { return f.FileIO.DeleteDir(ctx, dir) })
+}
+
+// RenameDir moves a directory.
+func (f *Fault) RenameDir(ctx context.Context, from, to string) error {
+	return f.do("rename", from+" "+to, func() error { return f.FileIO.RenameDir(ctx, from, to) })
 }

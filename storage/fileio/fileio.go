@@ -23,7 +23,8 @@ type FileIO interface {
 	// ReadFile reads a small file whole.
 	ReadFile(ctx context.Context, path string) ([]byte, error)
 	// Create returns a writer whose file appears only when Close succeeds;
-	// closing after a failed write, or Abort, leaves nothing.
+	// closing after a failed write, or Abort, leaves nothing. What must survive a
+	// crash is named to Sync before a snapshot refers to it.
 	Create(ctx context.Context, path string) (Writer, error)
 	// PutIfAbsent publishes data at path, durably, and only if path is free;
 	// otherwise ErrExist. Commits rest on this one call.
@@ -36,6 +37,16 @@ type FileIO interface {
 	Stat(ctx context.Context, path string) (Entry, error)
 	// Delete removes files; absent ones are fine.
 	Delete(ctx context.Context, paths ...string) error
+	// Sync puts files that Create made, and the directory entries that lead to
+	// them, on stable storage. A writer's Close does not: many files are synced
+	// together, side by side. Object stores have nothing to do.
+	Sync(ctx context.Context, paths ...string) error
+	// DeleteDir removes a directory with everything below it; an absent one is
+	// fine.
+	DeleteDir(ctx context.Context, dir string) error
+	// RenameDir moves a directory to a free name, durably; ErrExist when it is
+	// taken. Object stores copy and delete, which is not atomic.
+	RenameDir(ctx context.Context, from, to string) error
 }
 
 // File is an open file.

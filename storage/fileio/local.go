@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 )
 
 // Local is a FileIO over a directory of the local file system.
@@ -243,19 +244,14 @@ func (w *localWriter) Close() error {
 		return w.failed
 	}
 	w.completed = true
-	err := w.f.Sync()
-	if e := w.f.Close(); err == nil {
-		err = e
-	}
+	err := w.f.Close()
 	if err == nil {
 		err = os.Rename(w.f.Name(), w.target)
 	}
 	if err != nil {
 		_ = os.Remove(w.f.Name())
 		w.failed = wrap("close", w.path, err)
-		return w.failed
 	}
-	w.failed = wrap("sync directory of", w.path, syncDir(filepath.Dir(w.target)))
 	return w.failed
 }
 
@@ -389,4 +385,77 @@ func (l *Local) Delete(_ context.Context, paths ...string) error {
 		}
 	}
 	return first
+}
+
+// Sync syncs files and then the directories that hold them, several at a time:
+// the file system joins what is synced together.
+func (l *Local) Sync(ctx context.Context, paths ...string) error {
+	var files, dirs []string
+	seen := map[string]bool{}
+	for _, p := range paths {
+		q, err := l.resolve(p)
+		if err != nil {
+			return err
+		}
+		files = append(files, q)
+		if d := filepath.Dir(q); !seen[d] {
+			seen[d] = true
+			dirs = append(dirs, d)
+		}
+	}
+	sync := func(list []string, f func(string) error) error {
+		g, _ := errgroup.WithContext(ctx)
+		g.SetLimit(8)
+		for _, p := range list {
+			g.Go(func() error { return wrap("sync", l.relative(p), f(p)) })
+		}
+		return g.Wait()
+	}
+	if err := sync(files, syncDir); err != nil {
+		return err
+	}
+	return sync(dirs, syncDir)
+}
+
+// relative is the inverse of resolve, for messages.
+func (l *Local) relative(q string) string {
+	if r, err := filepath.Rel(l.root, q); err == nil && !strings.HasPrefix(r, "..") {
+		return filepath.ToSlash(r)
+	}
+	return q
+}
+
+// DeleteDir removes a directory and what is below it.
+func (l *Local) DeleteDir(_ context.Context, dir string) error {
+	q, err := l.resolve(dir)
+	if err != nil {
+		return err
+	}
+	if q == l.root {
+		return fmt.Errorf("path %q is the warehouse itself", dir)
+	}
+	return wrap("delete", dir, os.RemoveAll(q))
+}
+
+// RenameDir moves a directory. rename(2) onto an empty directory would succeed,
+// so the new name is looked at first.
+func (l *Local) RenameDir(_ context.Context, from, to string) error {
+	q, err := l.resolve(from)
+	if err != nil {
+		return err
+	}
+	r, err := l.resolve(to)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(r); err == nil {
+		return fmt.Errorf("rename %s to %s: %w", from, to, ErrExist)
+	}
+	if err := os.Rename(q, r); err != nil {
+		return wrap("rename", from, err)
+	}
+	if err := syncDir(filepath.Dir(r)); err != nil {
+		return wrap("sync directory of", to, err)
+	}
+	return wrap("sync directory of", from, syncDir(filepath.Dir(q)))
 }

@@ -161,3 +161,43 @@ func (m *Mem) Delete(_ context.Context, paths ...string) error {
 	}
 	return nil
 }
+
+// Sync has nothing to do.
+func (m *Mem) Sync(context.Context, ...string) error { return nil }
+
+// DeleteDir removes every file below dir.
+func (m *Mem) DeleteDir(_ context.Context, dir string) error {
+	prefix := path.Clean(dir) + "/"
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for p := range m.files {
+		if strings.HasPrefix(p, prefix) {
+			delete(m.files, p)
+		}
+	}
+	return nil
+}
+
+// RenameDir moves every file below from.
+func (m *Mem) RenameDir(_ context.Context, from, to string) error {
+	a, b := path.Clean(from)+"/", path.Clean(to)+"/"
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var moved []string
+	for p := range m.files {
+		if strings.HasPrefix(p, b) {
+			return fmt.Errorf("rename %s to %s: %w", from, to, ErrExist)
+		}
+		if strings.HasPrefix(p, a) {
+			moved = append(moved, p)
+		}
+	}
+	if len(moved) == 0 {
+		return fmt.Errorf("rename %s: %w", from, ErrNotExist)
+	}
+	for _, p := range moved {
+		m.files[b+strings.TrimPrefix(p, a)] = m.files[p]
+		delete(m.files, p)
+	}
+	return nil
+}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/paimon-sql/paimon-sql/internal/mem"
-	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
@@ -153,16 +151,6 @@ func (t *FileStore) Resolve(ctx context.Context, at snapshot.Ref) (snapshot.Ref,
 func (t *FileStore) isTag(ctx context.Context, b *branch, name string) bool {
 	_, err := b.snapshots.Tag(ctx, name)
 	return err == nil
-}
-
-// Write is not honoured yet.
-func (t *FileStore) Write(context.Context, *mem.Account) (Writer, error) {
-	return nil, &fileio.UnsupportedError{Feature: "writing to Paimon tables"}
-}
-
-// Commit is not honoured yet.
-func (t *FileStore) Commit(context.Context, commit.Changes) (int64, error) {
-	return 0, &fileio.UnsupportedError{Feature: "writing to Paimon tables"}
 }
 
 // refuse names a feature that a read of the table would need and that is not

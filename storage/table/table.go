@@ -5,7 +5,10 @@ package table
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
@@ -14,6 +17,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/manifest"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
@@ -154,18 +158,135 @@ type Table interface {
 	// batch holds the found rows with cols, and which key each belongs to.
 	Get(ctx context.Context, at snapshot.Ref, keys []arrow.Array, cols []int) (*vec.Batch, []int32, error)
 	Stats(ctx context.Context, at snapshot.Ref) (*Stats, error)
-	// Write opens a writer whose buffers are charged to m.
-	Write(ctx context.Context, m *mem.Account) (Writer, error)
+	// Write opens a writer.
+	Write(ctx context.Context, o WriteOptions) (Writer, error)
+	// Locate computes bucket and key of rows of a primary-key table. keys holds one
+	// array of n rows per primary-key column, in declared order, in stored form.
+	Locate(ctx context.Context, at snapshot.Ref, keys []arrow.Array, n int) (*Located, error)
+	// Fold prepares a transaction's changes for their commit on top of state at:
+	// the level-0 files that they add to one bucket become one sorted file, and
+	// sequence numbers are given anew where they are not above those of at. Files
+	// that are not needed any more are returned for deletion.
+	Fold(ctx context.Context, c commit.Changes, at snapshot.Ref, m *mem.Account) (out commit.Changes, dropped []manifest.Entry, err error)
+	// Discard deletes the data and index files that c adds and that were never
+	// committed. Errors are of no consequence to the caller: what stays is an
+	// orphan.
+	Discard(ctx context.Context, c commit.Changes) error
 	commit.Committer
+}
+
+// WriteOptions belong to one writer.
+type WriteOptions struct {
+	// At is the state that the writer goes on from: its branch, its schema, and
+	// the files whose sequence numbers the new rows come after.
+	At snapshot.Ref
+	// Overlay is what the transaction wrote before; its rows are older, too.
+	Overlay *commit.Changes
+	Account *mem.Account      // buffers are charged to it
+	Options map[string]string // dynamic table options
+	// Overwrite lets a changed bucket count pass: the bucket is rewritten whole.
+	Overwrite bool
+}
+
+// Located says where rows of a primary-key table live. Row i is in Buckets[Bucket[i]]
+// under the encoded key Keys[i] (see commit.ReadSet).
+type Located struct {
+	Buckets []commit.BucketID
+	Bucket  []int32
+	Keys    [][]byte
 }
 
 // Writer turns batches into files. Not safe for concurrent use.
 type Writer interface {
-	// Write appends the rows of b, whose Cols follow the table's schema. kinds
-	// holds a row kind per live row; nil = all +I.
+	// Write appends the live rows of b, whose Cols follow the table's stored schema
+	// (types.Type.Arrow() of each field, or a dictionary of it). kinds holds a row
+	// kind (types of Java's RowKind: 0 +I, 1 -U, 2 +U, 3 -D) per live row; nil = all
+	// +I. The batch may be kept. NULL in a NOT NULL column is a *NullError.
 	Write(ctx context.Context, b *vec.Batch, kinds []uint8) error
-	// Prepare flushes and returns what was written, ready for Commit.
+	// Delete removes rows of a data file of an append table, by their physical
+	// positions: the file is rewritten without them, or they go into its deletion
+	// vector where the table has those enabled. file is what PseudoFile shows.
+	Delete(ctx context.Context, file string, rows *roaring64.Bitmap) error
+	// Buffered returns the bytes and rows that are not in files yet.
+	Buffered() (bytes, rows int64)
+	// Prepare flushes and returns what was written, ready for Commit. The writer
+	// cannot be used afterwards. Base, Kind and Files are set.
 	Prepare(ctx context.Context) (commit.Changes, error)
 	// Abort deletes every file written.
 	Abort(ctx context.Context) error
+}
+
+// NullError says that a row has NULL in a NOT NULL column.
+type NullError struct{ Column string }
+
+func (e *NullError) Error() string {
+	return "null value in column " + e.Column + " that is not nullable"
+}
+
+// BucketCountError says that a partition's files were written with another
+// number of buckets: it must be rescaled first (Java's writers refuse, too).
+type BucketCountError struct {
+	Partition  string
+	Want, Have int32
+}
+
+func (e *BucketCountError) Error() string {
+	return fmt.Sprintf("table has %d buckets, but the files of partition %q were written with %d", e.Want, e.Partition, e.Have)
+}
+
+// Maintenance is what keeps a table readable and small.
+type Maintenance interface {
+	// Compact picks and rewrites files of the buckets named and publishes the
+	// result. Work that lost a race is thrown away and reported, not an error.
+	Compact(ctx context.Context, o CompactOptions) (*CompactReport, error)
+	// Expire removes snapshots that the table's retention options, laid under o,
+	// do not keep, with the files that nothing else needs.
+	Expire(ctx context.Context, o ExpireOptions) (*ExpireReport, error)
+	// CreateTag names a snapshot (0 = the newest); retained 0 = for ever.
+	CreateTag(ctx context.Context, branch, name string, snapshotID int64, retained time.Duration) error
+	// DeleteTag removes a tag and what only it kept.
+	DeleteTag(ctx context.Context, branch, name string) error
+	// RollbackTo makes a snapshot or tag the newest state again.
+	RollbackTo(ctx context.Context, branch string, to snapshot.Ref) error
+}
+
+// CompactOptions say what to compact.
+type CompactOptions struct {
+	Branch string
+	Full   bool // everything to the highest level, or into few files
+	// Partitions are BinaryRow images; nil = all.
+	Partitions [][]byte
+	// Buckets narrows it further; nil = all.
+	Buckets []int32
+	Account *mem.Account
+	// Progress, when not nil, is called as work is done.
+	Progress func(done, total int64)
+	// Throttle, when not nil, is called with the bytes about to be written and may
+	// wait.
+	Throttle func(ctx context.Context, bytes int64) error
+}
+
+// CompactReport says what a compaction did.
+type CompactReport struct {
+	SnapshotID                       int64 // 0 = nothing published
+	Buckets, FilesBefore, FilesAfter int
+	RowsBefore, RowsAfter            int64
+	BytesRead, BytesWritten          int64
+	Upgraded                         int // files moved to a level without rewriting
+	LostRaces                        int // units thrown away
+}
+
+// ExpireOptions override the table's snapshot.* options; zero values leave them.
+type ExpireOptions struct {
+	Branch               string
+	RetainMax, RetainMin int
+	OlderThan            time.Time // expire only what is older
+	MaxDeletes           int
+	// Dry only counts.
+	Dry bool
+}
+
+// ExpireReport says what was removed.
+type ExpireReport struct {
+	Snapshots, DataFiles, ManifestFiles, IndexFiles int
 }

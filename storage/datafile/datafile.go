@@ -1,0 +1,49 @@
+// Package datafile writes the data files of one bucket and describes them as
+// manifests do: rolling, key and value statistics, file names.
+package datafile
+
+import (
+	"context"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+)
+
+// Options say what files to write.
+type Options struct {
+	IO     fileio.FileIO
+	Dir    string // of the bucket, relative to the warehouse, with a slash at the end
+	Format format.Format
+	Schema *schema.Table
+	// Table are the table's options, dynamic ones laid over.
+	Table   schema.Options
+	Level   int32
+	Source  int8 // 0 APPEND, 1 COMPACT
+	Account *mem.Account
+	// FirstSequence numbers the rows of an append table; ignored with a key.
+	FirstSequence int64
+	// Prefix of the names: "data-" or "changelog-".
+	Prefix string
+	// RollBytes is where a file ends and the next begins; 0 = target-file-size.
+	RollBytes int64
+}
+
+// Writer writes rows into files. In a primary-key table rows come in (key,
+// sequence) order. Not safe for concurrent use.
+type Writer interface {
+	// Write appends n rows; cols follow Schema.Fields in stored form. seq and kinds
+	// belong to primary-key tables and are nil for append tables.
+	Write(ctx context.Context, cols []arrow.Array, n int, seq []int64, kinds []int8) error
+	// Written returns the bytes written so far, finished files and the open one.
+	Written() int64
+	// Close finishes the last file and describes all of them, in order. The files
+	// are not synced.
+	Close(ctx context.Context) ([]*manifest.DataFile, error)
+	// Abort deletes every file written.
+	Abort(ctx context.Context) error
+}
