@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2/roaring64"
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
@@ -206,7 +205,7 @@ type Writer interface {
 	// Delete removes rows of a data file of an append table, by their physical
 	// positions: the file is rewritten without them, or they go into its deletion
 	// vector where the table has those enabled. file is what PseudoFile shows.
-	Delete(ctx context.Context, file string, rows *roaring64.Bitmap) error
+	Delete(ctx context.Context, file string, rows []int64) error
 	// Buffered returns the bytes and rows that are not in files yet.
 	Buffered() (bytes, rows int64)
 	// Prepare flushes and returns what was written, ready for Commit. The writer
