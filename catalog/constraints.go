@@ -66,8 +66,8 @@ func DefaultOf(f types.Field, options map[string]string) (text string, constant,
 	if e, ok := options[DefaultOption(f.Name)]; ok {
 		return e, false, true
 	}
-	if f.Default != nil {
-		return *f.Default, true, true
+	if f.HasDefault {
+		return f.Default, true, true
 	}
 	return "", false, false
 }
