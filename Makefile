@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-diff rewrite fuzz fmt clean
+.PHONY: soak help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-diff rewrite fuzz fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -48,6 +48,9 @@ race: ## unit tests under the race detector, with contract checks
 
 meta: ## metamorphic tests with a random seed, printed
 	PAIMON_SQL_ROUNDS=20 $(GO) test ./tests/metamorphic -count=1 -v -timeout 30m
+
+soak: ## processes killed, raced and watched for long: takes about 20 minutes; needs PAIMON_ORACLE_JAR for Java's opinion
+	PAIMON_SQL_SOAK='$(or $(FACTOR),5)' $(GO) test ./tests/process -count=1 -v -timeout 90m
 
 interop: build ## tables of Java Paimon through our SQL; skips what is absent
 	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m

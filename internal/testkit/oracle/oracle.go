@@ -1,0 +1,158 @@
+// Package oracle talks to Java Paimon: the program of shared/interop/java-oracle,
+// kept running for a whole test binary, answers one JSON command per line.
+package oracle
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Jar is the environment variable that names the built program.
+const Jar = "PAIMON_ORACLE_JAR"
+
+// Client is a running oracle over one warehouse. Safe for concurrent use:
+// commands run one at a time.
+type Client struct {
+	Warehouse string
+	p         *process
+}
+
+type process struct {
+	mu  sync.Mutex // one command at a time
+	in  io.WriteCloser
+	out *bufio.Reader
+	err *tail
+}
+
+// tail keeps the last bytes of what the program wrote to stderr.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.b = append(t.b, p...); len(t.b) > 4096 {
+		t.b = t.b[len(t.b)-4096:]
+	}
+	return len(p), nil
+}
+
+var start = sync.OnceValues(func() (*process, error) {
+	cmd := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx1g", "-jar", os.Getenv(Jar), "serve")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &process{in: in, out: bufio.NewReaderSize(out, 1<<20), err: &tail{}}
+	cmd.Stderr = p.err
+	return p, cmd.Start() // it ends when the test binary, and so its stdin, does
+})
+
+// Java returns the oracle over a warehouse (a directory), or skips the test by
+// name when the program is not there.
+func Java(t testing.TB, warehouse string) *Client {
+	t.Helper()
+	if os.Getenv(Jar) == "" {
+		t.Skip("needs " + Jar + ", the jar of shared/interop/java-oracle")
+	}
+	p, err := start()
+	if err != nil {
+		t.Skip("needs java: " + err.Error())
+	}
+	return &Client{Warehouse: warehouse, p: p}
+}
+
+// Reply is an answer.
+type Reply map[string]any
+
+// Try runs a command; cmd's "warehouse" is filled in. The error is Java's.
+func (c *Client) Try(cmd map[string]any) (Reply, error) {
+	if _, ok := cmd["warehouse"]; !ok {
+		cmd["warehouse"] = c.Warehouse
+	}
+	line, err := json.Marshal(cmd)
+	if err != nil {
+		return nil, err
+	}
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	if _, err := c.p.in.Write(append(line, '\n')); err != nil {
+		return nil, fmt.Errorf("oracle is gone: %w: %s", err, c.p.err.b)
+	}
+	raw, err := c.p.out.ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("oracle is gone: %w: %s", err, c.p.err.b)
+	}
+	d := json.NewDecoder(strings.NewReader(raw))
+	d.UseNumber()
+	var r Reply
+	if err := d.Decode(&r); err != nil {
+		return nil, fmt.Errorf("%w: %.200s", err, raw)
+	}
+	if ok, _ := r["ok"].(bool); !ok {
+		return r, fmt.Errorf("java: %v %v", r["error"], r["causes"])
+	}
+	return r, nil
+}
+
+// Do runs a command that must succeed.
+func (c *Client) Do(t testing.TB, cmd map[string]any) Reply {
+	t.Helper()
+	r, err := c.Try(cmd)
+	if err != nil {
+		t.Fatalf("%v: %v", cmd, err)
+	}
+	return r
+}
+
+// Rows reads a table whole (or a state of it, by options) as JSON texts, sorted.
+func (c *Client) Rows(t testing.TB, table string, options map[string]string) []string {
+	t.Helper()
+	cmd := map[string]any{"cmd": "read", "table": table}
+	if options != nil {
+		cmd["options"] = options
+	}
+	return Texts(c.Do(t, cmd)["rows"])
+}
+
+// Texts turns the rows of a reply into one text each.
+func Texts(rows any) []string {
+	list, _ := rows.([]any)
+	out := make([]string, len(list))
+	for i, r := range list {
+		if s, ok := r.(string); ok {
+			out[i] = s
+			continue
+		}
+		b, _ := json.Marshal(r) // came from JSON
+		out[i] = string(b)
+	}
+	return out
+}
+
+// Check runs the oracle's examination of a table: every snapshot, manifest, file
+// and statistic. Errors fail the test.
+func (c *Client) Check(t testing.TB, table string) {
+	t.Helper()
+	r := c.Do(t, map[string]any{"cmd": "check", "table": table, "deep": true, "read": true})
+	if n, _ := r["errors"].(json.Number); n != "0" {
+		b, _ := json.MarshalIndent(r["problems"], "", " ")
+		t.Errorf("java check of %s: %s", table, b)
+	} else if n, _ := r["warnings"].(json.Number); n != "0" {
+		b, _ := json.Marshal(r["problems"])
+		t.Errorf("java check of %s warns: %s", table, b)
+	}
+}
