@@ -321,14 +321,27 @@ func (w *Writer) endGroup() error {
 // EstimatedSize is the size of the file if it were closed now, about: what is
 // not yet compressed counts as it is.
 func (w *Writer) EstimatedSize() int64 {
-	n := w.off
+	return w.off + w.Buffered() + int64(len(w.leaves))*200
+}
+
+// Buffered returns the bytes of the current row group, which are in memory.
+func (w *Writer) Buffered() int64 {
+	n := int64(0)
 	for _, l := range w.leaves {
 		n += int64(len(l.out) + l.pageBytes())
 		if l.dict != nil {
 			n += int64(len(l.dict.plain))
 		}
 	}
-	return n + int64(len(w.leaves))*200
+	return n
+}
+
+// Flush ends the row group: what is buffered goes to the io.Writer.
+func (w *Writer) Flush() error {
+	if w.err != nil {
+		return w.err
+	}
+	return w.endGroup()
 }
 
 // Close writes what is left, the indexes and the footer. It does not close the
