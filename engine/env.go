@@ -108,7 +108,7 @@ func (s *Session) schemaExists(ctx context.Context, name string) (string, bool) 
 	case "default":
 		return "public", true
 	}
-	list, err := s.eng.cat.Schemas(ctx)
+	list, err := s.catalog().Schemas(ctx)
 	if err != nil {
 		return "", false
 	}
@@ -224,7 +224,7 @@ func (e *stmtEnv) NamespaceName(ctx context.Context, oid uint32) (string, bool) 
 			return n, true
 		}
 	}
-	list, err := e.s.eng.cat.Schemas(ctx)
+	list, err := e.s.catalog().Schemas(ctx)
 	if err != nil {
 		return "", false
 	}
@@ -353,7 +353,7 @@ func (s *Session) sources() pgcatalog.Sources { return &sources{s} }
 
 func (x *sources) Database() string         { return x.s.database }
 func (x *sources) User() string             { return x.s.userName() }
-func (x *sources) Catalog() catalog.Catalog { return x.s.eng.cat }
+func (x *sources) Catalog() catalog.Catalog { return x.s.catalog() }
 func (x *sources) StartTime() time.Time     { return x.s.eng.started }
 
 // Roles are the superuser and whoever is connected (trust lets any name in).

@@ -147,7 +147,7 @@ func (r *resolver) inSchema(ctx context.Context, schema string, id ast.Ident, o 
 	if suffix != "" {
 		suffix = "$" + suffix
 	}
-	names, lerr := r.s.eng.cat.Tables(ctx, schema)
+	names, lerr := r.s.catalog().Tables(ctx, schema)
 	if lerr != nil {
 		return nil, err
 	}
@@ -182,7 +182,7 @@ func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.
 	if err := checkDynamic(o.Dynamic); err != nil {
 		return nil, err
 	}
-	rel, err := r.s.eng.cat.Resolve(ctx, schema, name, o)
+	rel, err := r.s.catalog().Resolve(ctx, schema, name, o)
 	if err != nil {
 		if len(o.Dynamic) > 0 && !known(err) { // a value that is no number, or two states at once
 			err = pgerr.Wrap(err, pgerr.InvalidParameterValue, "%s", err.Error())

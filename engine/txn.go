@@ -36,6 +36,8 @@ type transaction struct {
 	// for: see resolver.
 	pins  map[pinKey]catalog.Relation
 	saves []string // savepoints, oldest first
+	// staged is the data definition of the transaction, nil = none.
+	staged stagedCatalog
 }
 
 // enter begins an implicit transaction unless one is open.
