@@ -184,7 +184,7 @@ func TestTwoServers(t *testing.T) {
 	for _, s := range servers {
 		s.stop(t)
 	}
-	j := oracle.Java(t, wh)
+	j := oracle.Maybe(t, wh)
 	for _, tab := range []string{"log", "kv", "plog"} {
 		j.Check(t, "default."+tab)
 	}
@@ -264,7 +264,7 @@ func TestKill(t *testing.T) {
 	}
 	t.Logf("%d commits acknowledged", total)
 	s.stop(t)
-	j := oracle.Java(t, wh)
+	j := oracle.Maybe(t, wh)
 	j.Check(t, "default.log")
 	j.Check(t, "default.kv")
 }
@@ -323,5 +323,5 @@ func TestSteadyUpserts(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	s.stop(t)
-	oracle.Java(t, wh).Check(t, "default.kv")
+	oracle.Maybe(t, wh).Check(t, "default.kv")
 }

@@ -83,6 +83,12 @@ func Start(t testing.TB, warehouse string, settings map[string]string) *Server {
 	if err := os.CopyFS(dir, os.DirFS(warehouse)); err != nil {
 		t.Fatal("copy the warehouse: ", err)
 	}
+	return Serve(t, dir, settings)
+}
+
+// Serve is Start over the warehouse itself.
+func Serve(t testing.TB, dir string, settings map[string]string) *Server {
+	t.Helper()
 	s, err := Open(context.Background(), engine.Config{Warehouse: dir, Settings: settings})
 	if err != nil {
 		t.Fatal("start: ", err)
