@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 
+	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -29,6 +30,9 @@ type Env struct {
 	// VectorSize is the rows of a batch, 0 = DefaultVectorSize; at most vec.MaxRows.
 	VectorSize int
 	TempDir    string
+	// Relation, when not nil, says what is read in place of a relation of the
+	// plan: another state of the same table, with the same columns.
+	Relation func(catalog.Relation) catalog.Relation
 
 	groups int // localGroups, for tests
 }
@@ -55,12 +59,21 @@ type runtimeEnv struct {
 	workers int
 	rows    int // per batch
 	groups  int // localGroups
+	rel     func(catalog.Relation) catalog.Relation
 	stats   *Stats
 	ctes    map[*plan.CTE]*cteStore
 	mu      sync.Mutex // guards evals
 	// evals are compiled expressions that no operator uses at the moment: a
 	// recursion and an Apply build the same operators over and over.
 	evals map[plan.Expr][]*evaluator
+}
+
+// relation is what is read for a relation of the plan.
+func (rt *runtimeEnv) relation(r catalog.Relation) catalog.Relation {
+	if rt.rel == nil {
+		return r
+	}
+	return rt.rel(r)
 }
 
 // evaluator returns a compiled e for one worker; release takes it back.
@@ -99,7 +112,7 @@ func Start(ctx context.Context, f *plan.Fragment, params []types.Datum, env *Env
 		return nil, pgerr.New(pgerr.ProtocolViolation, "bind message supplies %d parameters, but prepared statement requires %d", len(params), len(f.ClientParams))
 	}
 	rt := &runtimeEnv{
-		fn: env.Fn, slots: env.Slots, workers: env.Workers, rows: env.VectorSize,
+		fn: env.Fn, slots: env.Slots, workers: env.Workers, rows: env.VectorSize, rel: env.Relation,
 		acc: env.Account.Child("work_mem", 0), stats: newStats(),
 		ctes: map[*plan.CTE]*cteStore{}, evals: map[plan.Expr][]*evaluator{},
 	}

@@ -22,6 +22,7 @@ import (
 type scanStage struct {
 	sc    *scope
 	n     *plan.Scan
+	rel   catalog.Relation
 	req   request
 	stats *NodeStats
 	spec  table.Scan
@@ -40,8 +41,8 @@ type scanFilter struct {
 }
 
 func newScan(sc *scope, n *plan.Scan, req request) (stage, error) {
-	s := &scanStage{sc: sc, n: n, req: req, spec: n.Spec, stats: sc.rt.stats.Node(n.ID), acc: sc.rt.acc.Child("work_mem", 0)}
-	_, s.pushed = n.Rel.(catalog.TableInfo)
+	s := &scanStage{sc: sc, n: n, rel: sc.rt.relation(n.Rel), req: req, spec: n.Spec, stats: sc.rt.stats.Node(n.ID), acc: sc.rt.acc.Child("work_mem", 0)}
+	_, s.pushed = s.rel.(catalog.TableInfo)
 	for _, l := range n.LateIn {
 		if l.Column < len(n.Out) {
 			s.late = append(s.late, &scanFilter{col: l.Column, f: sc.joinFilter(l.JoinID, l.Key)})
@@ -87,7 +88,7 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 	if b := s.req.bound; b != nil && b.b.usable {
 		s.spec.Late = &lateBound{b: b.b, leaf: s.field(b.col)}
 	}
-	p, err := s.n.Rel.Plan(ctx, s.spec)
+	p, err := s.rel.Plan(ctx, s.spec)
 	if err != nil {
 		return 0, err
 	}
@@ -119,7 +120,7 @@ func (s *scanStage) keepOrder() bool { return !s.pushed }
 
 // field describes column i of the output as a predicate sees it.
 func (s *scanStage) field(i int) predicate.Leaf {
-	cols := s.n.Rel.Columns()
+	cols := s.rel.Columns()
 	c := i
 	if s.spec.Columns != nil {
 		c = s.spec.Columns[i]
@@ -206,7 +207,7 @@ func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
 			if o.filter != nil && s.pushed {
 				opt.Filter = o.filter
 			}
-			rd, err := s.n.Rel.Read(ctx, s.spec, s.plan.Splits[i], opt)
+			rd, err := s.rel.Read(ctx, s.spec, s.plan.Splits[i], opt)
 			if err != nil {
 				return nil, err
 			}
@@ -228,7 +229,7 @@ func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
 		}
 		out := &vec.Batch{Schema: s.n.Out, Cols: b.Cols, N: b.N, Sel: b.Sel}
 		if len(out.Cols) != len(s.n.Out) {
-			return nil, internalf("scan of %s returned %d columns for %d", s.n.Rel.Name(), len(out.Cols), len(s.n.Out))
+			return nil, internalf("scan of %s returned %d columns for %d", s.rel.Name(), len(out.Cols), len(s.n.Out))
 		}
 		if o.filter != nil && !s.pushed {
 			sel, err := o.filter.pass(ctx, out)
