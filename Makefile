@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-diff rewrite fuzz fmt clean
+.PHONY: soak help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-diff rewrite fuzz fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ interop: build ## tables of Java Paimon through our SQL; skips what is absent
 
 bench-tpch: build ## TPC-H beside its peers: SF=1; see scripts/bench-tpch.sh for what it needs
 	scripts/bench-tpch.sh '$(or $(SF),1)' '$(or $(OUT),bench-out)'
+
+bench-write: build ## writing beside PostgreSQL and pypaimon-rust; see scripts/bench-write.sh for what it needs
+	scripts/bench-write.sh '$(or $(OUT),bench-out)'
 
 bench: ## Go benchmarks of every hot path
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),200ms) ./internal/vec ./storage/... ./index/... ./sql/... ./exec/... ./pgwire
