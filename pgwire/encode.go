@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"github.com/paimon-sql/paimon-sql/internal/pgbin"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -54,8 +56,8 @@ type column struct {
 // blocks while the client does not read.
 type encoder struct {
 	cols []column
-	// err is what a value that cannot be sent (out of PostgreSQL's range) left.
-	err error
+	bin  pgbin.Encoder // of binary columns
+	err  error         // of a row that cannot be sent
 }
 
 func (e *encoder) encode(ctx context.Context, w *writer, b *vec.Batch, s *sink) error {
@@ -63,7 +65,7 @@ func (e *encoder) encode(ctx context.Context, w *writer, b *vec.Batch, s *sink) 
 		return pgerr.New(pgerr.InternalError, "batch has %d columns where %d were announced", len(b.Cols), len(s.cols))
 	}
 	n := len(s.cols)
-	e.err = nil
+	e.err, e.bin.Err = nil, nil
 	e.cols = e.cols[:0]
 	for i := range n {
 		c, err := e.column(s.cols[i].Type, b.Cols[i], formatOf(s.formats, i), s, b.Sel)
@@ -84,8 +86,8 @@ func (e *encoder) encode(ctx context.Context, w *writer, b *vec.Batch, s *sink) 
 		} else {
 			end = e.rows(w, k, size)
 		}
-		if e.err != nil {
-			return e.err
+		if err := cmp.Or(e.err, e.bin.Err); err != nil {
+			return err
 		}
 		k = end
 		if len(w.buf) >= flushAt {
@@ -170,7 +172,7 @@ func (e *encoder) column(t types.Type, a arrow.Array, format int16, s *sink, sel
 		return column{op: opEmpty}, nil
 	}
 	var c column
-	c.valid, c.off = validity(a)
+	c.valid, c.off = pgbin.Validity(a)
 	if a.NullN() == a.Len() { // also arrays of Arrow's null type
 		return column{op: opNull}, nil
 	}
@@ -187,7 +189,7 @@ func (e *encoder) column(t types.Type, a arrow.Array, format int16, s *sink, sel
 		switch inner.(type) {
 		case *array.String, *array.Binary:
 		default:
-			return c, mismatch(t, a)
+			return c, pgbin.Mismatch(t, a)
 		}
 		c.str = vec.ViewStr(inner)
 		if t.Kind != types.Bytea {
@@ -196,7 +198,7 @@ func (e *encoder) column(t types.Type, a arrow.Array, format int16, s *sink, sel
 			}
 		}
 		if t.Kind == types.Char && format == 1 {
-			c.app, c.op = charAppender(c), opFunc
+			c.app, c.op = pgbin.CharAppender(c.str, c.idx), opFunc
 		}
 		return c, nil
 	}
@@ -210,8 +212,8 @@ func (e *encoder) column(t types.Type, a arrow.Array, format int16, s *sink, sel
 
 // textAppender is pgtext's, with names for the oids that have one.
 func textAppender(t types.Type, a arrow.Array, s *sink) (func([]byte, int) []byte, error) {
-	if !holds(t, a) {
-		return nil, mismatch(t, a)
+	if !pgbin.Holds(t, a) {
+		return nil, pgbin.Mismatch(t, a)
 	}
 	app := pgtext.Appender(t, a, s.style)
 	switch t.Kind {
@@ -263,47 +265,6 @@ func isText(k types.Kind) bool {
 	return false
 }
 
-// holds checks that an array is what its type says: an operator's mistake must
-// not become a panic or wrong bytes at a client.
-func holds(t types.Type, a arrow.Array) bool {
-	if d, ok := a.(*array.Dictionary); ok {
-		return holds(t, d.Dictionary())
-	}
-	switch t.Kind {
-	case types.Numeric:
-		id := a.DataType().ID()
-		return id == arrow.DECIMAL128 || id == arrow.BINARY
-	case types.AnyArray, types.Array, types.Map, types.Row, types.Record, types.Variant, types.Int2Vector, types.OIDVector:
-		return a.DataType().ID() == t.Arrow().ID()
-	case types.Timestamp, types.TimestampTZ:
-		return a.DataType().ID() == arrow.TIMESTAMP
-	}
-	want := t.Arrow()
-	if want.ID() != a.DataType().ID() {
-		return false
-	}
-	if f, ok := want.(*arrow.FixedSizeBinaryType); ok {
-		return f.ByteWidth == a.DataType().(*arrow.FixedSizeBinaryType).ByteWidth
-	}
-	return true
-}
-
-func mismatch(t types.Type, a arrow.Array) error {
-	return pgerr.New(pgerr.InternalError, "column of type %s is held as %s", t, a.DataType())
-}
-
-// validity returns an array's bitmap, nil without NULLs, and the bit of row 0.
-func validity(a arrow.Array) ([]byte, int) {
-	if d, ok := a.(*array.Dictionary); ok {
-		a = d.Indices()
-	}
-	d := a.Data()
-	if len(d.Buffers()) == 0 || d.Buffers()[0] == nil || a.NullN() == 0 {
-		return nil, 0
-	}
-	return d.Buffers()[0].Bytes(), d.Offset()
-}
-
 // checkColumn is 22021 when a live row of a text column holds what no PostgreSQL
 // text can: a NUL, or bytes that are not UTF-8. Paimon's strings may hold both.
 // The whole column is looked at in one go; only when something is found are the
@@ -326,7 +287,7 @@ func checkColumn(c *column, sel []uint16) error {
 		if c.op == opDict {
 			i = int(c.idx[i])
 		}
-		return checkUTF8(c.str.At(i))
+		return pgtext.CheckUTF8(c.str.At(i))
 	}
 	n := len(offs) - 1
 	if c.op == opDict {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/engine"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -36,7 +37,7 @@ func (c *conn) parse(body []byte) error {
 	if err != nil {
 		return c.fail(err)
 	}
-	if err := checkUTF8([]byte(m.Query)); err != nil {
+	if err := pgtext.CheckUTF8([]byte(m.Query)); err != nil {
 		return c.fail(err)
 	}
 	params := make([]types.Type, len(m.ParameterOIDs))

@@ -2,9 +2,9 @@ package pgwire
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 )
 
 // query answers a Query message: any number of statements, whose results follow
@@ -54,47 +54,8 @@ func queryText(body []byte) (string, error) {
 
 // text checks that b is UTF-8 and copies it.
 func text(b []byte) (string, error) {
-	if err := checkUTF8(b); err != nil {
+	if err := pgtext.CheckUTF8(b); err != nil {
 		return "", err
 	}
 	return string(b), nil
-}
-
-// checkUTF8 is 22021 for bytes that are not UTF-8, and for NUL, which PostgreSQL
-// does not let into a text. The message shows the first bad sequence.
-func checkUTF8(b []byte) error {
-	if utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 {
-		return nil
-	}
-	for i := 0; i < len(b); {
-		r, n := utf8.DecodeRune(b[i:])
-		if b[i] != 0 && (r != utf8.RuneError || n > 1) {
-			i += n
-			continue
-		}
-		// PostgreSQL shows as many bytes as the first one announces.
-		want := 1
-		switch x := b[i]; {
-		case x >= 0xf0 && x < 0xf8:
-			want = 4
-		case x >= 0xe0:
-			want = 3
-		case x >= 0xc0:
-			want = 2
-		}
-		if b[i] >= 0xf8 {
-			want = 1
-		}
-		seq := b[i:min(len(b), i+want)]
-		const hex = "0123456789abcdef"
-		var s []byte
-		for k, x := range seq {
-			if k > 0 {
-				s = append(s, ' ')
-			}
-			s = append(s, '0', 'x', hex[x>>4], hex[x&15])
-		}
-		return pgerr.New(pgerr.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": %s", s)
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package pgwire
+package pgbin
 
 import (
 	"encoding/binary"
@@ -39,11 +39,11 @@ func numericAppender(a arrow.Array) func([]byte, int) []byte {
 		return func(dst []byte, row int) []byte {
 			n := v[row]
 			hi, lo := uint64(n.HighBits()), n.LowBits()
-			return appendNumeric128(dst, hi, lo, scale)
+			return AppendNumeric128(dst, hi, lo, scale)
 		}
 	}
 	s := vec.ViewStr(a)
-	return func(dst []byte, row int) []byte { return appendNumericEncoded(dst, s.At(row)) }
+	return func(dst []byte, row int) []byte { return AppendNumeric(dst, s.At(row)) }
 }
 
 func appendNumericHead(dst []byte, ndigits, weight int, sign uint16, dscale int) []byte {
@@ -54,9 +54,9 @@ func appendNumericHead(dst []byte, ndigits, weight int, sign uint16, dscale int)
 	return be.AppendUint16(dst, uint16(dscale))
 }
 
-// appendNumeric128 writes a two's complement 128-bit coefficient times
+// AppendNumeric128 writes a two's complement 128-bit coefficient times
 // 10^-scale.
-func appendNumeric128(dst []byte, hi, lo uint64, scale int) []byte {
+func AppendNumeric128(dst []byte, hi, lo uint64, scale int) []byte {
 	sign := uint16(numPos)
 	if int64(hi) < 0 {
 		sign = numNeg
@@ -107,9 +107,9 @@ func appendNumeric128(dst []byte, hi, lo uint64, scale int) []byte {
 	return dst
 }
 
-// appendNumericEncoded writes the byte form of internal/numeric. Coefficients up
+// AppendNumeric writes the byte form of internal/numeric. Coefficients up
 // to 16 bytes, all but a few, need no big integer.
-func appendNumericEncoded(dst, b []byte) []byte {
+func AppendNumeric(dst, b []byte) []byte {
 	if len(b) < 5 {
 		return appendNumericHead(dst, 0, 0, numPos, 0)
 	}
@@ -132,7 +132,7 @@ func appendNumericEncoded(dst, b []byte) []byte {
 			hi = hi<<8 | lo>>56
 			lo = lo<<8 | uint64(x)
 		}
-		return appendNumeric128(dst, hi, lo, scale)
+		return AppendNumeric128(dst, hi, lo, scale)
 	}
 	return appendNumericDec(dst, numeric.Decode(b))
 }
