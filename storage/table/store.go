@@ -23,6 +23,7 @@ type FileStore struct {
 	stats    map[statsKey]*Stats
 
 	evolutions schema.Evolutions
+	buckets    bucketStates // what NeedsCompaction and Compact go by
 }
 
 var _ Table = (*FileStore)(nil)
