@@ -38,6 +38,8 @@ type Filesystem struct {
 
 	version atomic.Uint64
 
+	ddl sync.Mutex // held while a name is taken or given up
+
 	mu     sync.Mutex // guards all below
 	stores map[string]*table.FileStore
 	seen   map[string]seenSchema // by directory and branch

@@ -40,6 +40,9 @@ type (
 	UpdateNullability struct {
 		Path    []string
 		NotNull bool
+		// Verified says that no row has NULL there: the change passes although the
+		// table option alter-column-null-to-not-null.disabled forbids it.
+		Verified bool
 	}
 	UpdateColumnComment struct {
 		Path    []string

@@ -24,8 +24,10 @@ type Manager struct {
 	io  fileio.FileIO
 	dir string // of the schema files
 
-	mu    sync.Mutex // guards cache
+	mu    sync.Mutex // guards all below
 	cache map[int64]cached
+	// staged are schemas that are not on disk: see Stage.
+	staged map[int64]*Table
 }
 
 type cached struct {
@@ -56,8 +58,44 @@ func (m *Manager) IDs(ctx context.Context) ([]int64, error) {
 			}
 		}
 	}
+	m.mu.Lock()
+	for id := range m.staged {
+		ids = append(ids, id)
+	}
+	m.mu.Unlock()
 	slices.Sort(ids)
-	return ids, nil
+	return slices.Compact(ids), nil
+}
+
+// Stage makes m answer with t as schema t.ID although there is no such file: what
+// a transaction sees before it commits. m must belong to that transaction alone.
+func (m *Manager) Stage(t *Table) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.staged == nil {
+		m.staged = map[int64]*Table{}
+	}
+	m.staged[t.ID] = t
+}
+
+func (m *Manager) stagedAt(id int64) *Table {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.staged[id]
+}
+
+// Commit publishes t as schema t.ID, durably, unless there is one: then the
+// error wraps fileio.ErrExist and somebody else was faster.
+func (m *Manager) Commit(ctx context.Context, t *Table) error {
+	raw, err := Encode(t)
+	if err != nil {
+		return err
+	}
+	// What cannot be read back must not be published.
+	if _, err := Parse(raw); err != nil {
+		return fmt.Errorf("schema %d does not read back: %w", t.ID, err)
+	}
+	return m.io.PutIfAbsent(ctx, m.Path(t.ID), raw)
 }
 
 // Latest returns the newest schema, or ErrNotFound when there is none.
@@ -75,6 +113,9 @@ func (m *Manager) Latest(ctx context.Context) (*Table, error) {
 // Get returns schema id. A missing file is ErrNotFound, one that does not parse
 // a *fileio.CorruptionError.
 func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
+	if t := m.stagedAt(id); t != nil {
+		return t, nil
+	}
 	path := m.Path(id)
 	var last error
 	// Some writers create the file first and fill it afterwards.
@@ -120,8 +161,12 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 func (m *Manager) Remember(ctx context.Context, id int64) (*Table, error) {
 	m.mu.Lock()
 	c, ok := m.cache[id]
+	t := m.staged[id]
 	m.mu.Unlock()
-	if ok {
+	switch {
+	case t != nil:
+		return t, nil
+	case ok:
 		return c.table, nil
 	}
 	return m.Get(ctx, id)
