@@ -35,10 +35,12 @@ func fills() map[string]func(*Filler) error {
 		"pg_catalog.pg_timezone_names":      fillTimezones,
 
 		"information_schema.character_sets":                  fillISCharacterSets,
+		"information_schema.check_constraints":               fillISCheckConstraints,
 		"information_schema.columns":                         fillISColumns,
 		"information_schema.constraint_column_usage":         fillISConstraintColumn,
 		"information_schema.information_schema_catalog_name": fillISCatalogName,
 		"information_schema.key_column_usage":                fillISKeyColumn,
+		"information_schema.referential_constraints":         fillISReferential,
 		"information_schema.schemata":                        fillISSchemata,
 		"information_schema.table_constraints":               fillISTableConstraints,
 		"information_schema.tables":                          fillISTables,

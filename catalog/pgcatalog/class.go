@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"sort"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -28,7 +29,8 @@ func fillClass(f *Filler) error {
 		if t, ok := rel.(catalog.TableInfo); ok && f.Wants("reloptions") {
 			opts = optionList(t.Options())
 		}
-		f.Row("oid", rel.OID(), "relname", rel.Name(), "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
+		nchecks, foreign := checks(rel)
+		f.Row("oid", rel.OID(), "relname", rel.Name(), "relchecks", nchecks, "relhastriggers", foreign, "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
 			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relhasindex", len(pk) > 0,
 			"relpersistence", "p", "relkind", rel.Kind(), "relnatts", len(rel.Columns()), "relispopulated", true,
 			"relreplident", "d", "reloptions", opts)
@@ -85,7 +87,8 @@ func fillAttribute(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		byName := map[string]catalog.Column{}
 		for _, c := range rel.Columns() {
-			one(rel.OID(), c.Name, c.Type, int(c.AttNum), c.NotNull, c.HasDefault)
+			_, hasDef := DefaultText(rel, c)
+			one(rel.OID(), c.Name, c.Type, int(c.AttNum), c.NotNull, hasDef)
 			byName[c.Name] = c
 		}
 		for i, k := range key(rel) {
@@ -112,22 +115,59 @@ func collationOf(t types.Type) int {
 func fillAttrdef(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		for _, c := range rel.Columns() {
-			if c.HasDefault {
-				f.Row("oid", catalog.OIDOf('d', rel.Schema(), rel.Name()+"."+c.Name), "adrelid", rel.OID(), "adnum", c.AttNum,
-					"adbin", DefaultExpr(c))
+			if text, ok := DefaultText(rel, c); ok {
+				f.Row("oid", catalog.OIDOf('d', rel.Schema(), rel.Name()+"."+c.Name), "adrelid", rel.OID(), "adnum", c.AttNum, "adbin", text)
 			}
 		}
 		return nil
 	})
 }
 
-// DefaultExpr prints a column's default as pg_get_expr does: Paimon keeps a
-// literal's text, which is cast to the column's type.
-func DefaultExpr(c catalog.Column) string {
-	if c.Type.IsNumber() || c.Type.Kind == types.Bool {
-		return c.Default
+// DefaultText prints a column's default as pg_get_expr does; ok is false when it
+// has none. Of a constant Paimon keeps the text, which is cast to the column's
+// type.
+func DefaultText(rel catalog.Relation, c catalog.Column) (text string, ok bool) {
+	var options map[string]string
+	if t, isTable := rel.(catalog.TableInfo); isTable {
+		options = t.Options()
 	}
-	return quoteLiteral(c.Default) + "::" + c.Type.WithNotNull(false).String()
+	text, constant, ok := catalog.DefaultOf(c.Field, options)
+	if !ok || !constant {
+		return text, ok
+	}
+	t := c.Type.WithNotNull(false)
+	if t.Kind == types.Bool {
+		return text, true
+	}
+	if t.IsNumber() && plainNumber(text) {
+		if rest, negative := strings.CutPrefix(text, "-"); negative {
+			return quoteLiteral(text) + "::" + numberType(rest, t), true
+		}
+		return text, true
+	}
+	t.Mod = 0
+	name := t.String()
+	return quoteLiteral(text) + "::" + name, true
+}
+
+// plainNumber reports whether text is a number as SQL writes it.
+func plainNumber(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && strings.Trim(digits, "0123456789.eE+-") == "" && digits[0] != 'e' && digits[0] != 'E'
+}
+
+// numberType is the type that PostgreSQL gives a negative literal.
+func numberType(digits string, column types.Type) string {
+	if strings.ContainsAny(digits, ".eE") {
+		return "numeric"
+	}
+	if len(digits) < 10 {
+		return "integer"
+	}
+	if len(digits) < 19 {
+		return "bigint"
+	}
+	return column.PlainName()
 }
 
 func quoteLiteral(s string) string {

@@ -46,18 +46,6 @@ func fillIndex(f *Filler) error {
 	})
 }
 
-func fillConstraint(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
-		if len(key(rel)) == 0 {
-			return nil
-		}
-		f.Row("oid", ConstraintOID(rel), "conname", KeyName(rel.Name()), "connamespace", NamespaceOID(rel.Schema()), "contype", "p",
-			"convalidated", true, "conrelid", rel.OID(), "conindid", IndexOID(rel), "confupdtype", " ", "confdeltype", " ",
-			"confmatchtype", " ", "conislocal", true, "connoinherit", true, "conkey", keyNumbers(rel))
-		return nil
-	})
-}
-
 func fillIndexes(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		if len(key(rel)) > 0 {

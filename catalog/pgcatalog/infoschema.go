@@ -136,41 +136,10 @@ func fillISColumns(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		for _, c := range rel.Columns() {
 			var def any
-			if c.HasDefault {
-				def = DefaultExpr(c)
+			if text, ok := DefaultText(rel, c); ok {
+				def = text
 			}
 			one(rel.Schema(), rel.Name(), c.Name, int(c.AttNum), c.Type, c.NotNull, def, "YES")
-		}
-		return nil
-	})
-}
-
-func fillISTableConstraints(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
-		if len(key(rel)) > 0 {
-			f.Row("constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", KeyName(rel.Name()),
-				"table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "constraint_type", "PRIMARY KEY",
-				"is_deferrable", "NO", "initially_deferred", "NO", "enforced", "YES")
-		}
-		return nil
-	})
-}
-
-func fillISKeyColumn(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
-		for i, k := range key(rel) {
-			f.Row("constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", KeyName(rel.Name()),
-				"table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "column_name", k, "ordinal_position", i+1)
-		}
-		return nil
-	})
-}
-
-func fillISConstraintColumn(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
-		for _, k := range key(rel) {
-			f.Row("table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "column_name", k,
-				"constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", KeyName(rel.Name()))
 		}
 		return nil
 	})

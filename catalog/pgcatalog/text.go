@@ -127,6 +127,17 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Index {
 			return str("PRIMARY KEY (" + keyList(o.Rel) + ")")
 		}
+		var def *string
+		_ = eachTable(ctx, src, func(rel catalog.Relation) error {
+			for _, c := range kept(rel) {
+				if int64(keptOID(rel, c)) == arg(0) {
+					s := ConstraintDef(c)
+					def = &s
+				}
+			}
+			return nil
+		})
+		return def, nil
 	case "pg_get_indexdef":
 		o, ok := ByOID(ctx, src, uint32(arg(0)))
 		if !ok || !o.Index {
