@@ -25,6 +25,9 @@ func (p *planner) funcCall(s *scope, e *ast.FuncCall) (plan.Expr, error) {
 	if len(e.Args) > maxFuncArgs {
 		return nil, p.errAt(pgerr.TooManyArguments, e.Pos, "cannot pass more than %d arguments to a function", maxFuncArgs)
 	}
+	if p.mergeAction != nil && len(e.Args) == 0 && e.Name.Last() == "merge_action" {
+		return mergeActionText(p, p.mergeAction)
+	}
 	before := p.countSets(s)
 	var args []plan.Expr
 	var locs []ast.Pos
@@ -331,7 +334,7 @@ func setResult(o *function.Overload, ts []types.Type, ret types.Type) (types.Sch
 func (p *planner) setCall(s *scope, e *ast.FuncCall, c *candidate, args []plan.Expr, locs []ast.Pos, before int) (plan.Expr, error) {
 	place := ""
 	switch s.kind {
-	case inTarget, inOrderBy, inGroupBy, inDistinctOn:
+	case inTarget, inOrderBy, inGroupBy, inDistinctOn, inOneRow:
 	case inFromFunc:
 		return nil, p.errAt(pgerr.FeatureNotSupported, e.Pos, "set-returning functions must appear at top level of FROM")
 	case inValues:

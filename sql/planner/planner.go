@@ -113,6 +113,8 @@ type planner struct {
 	rebinding bool // a WITH item is bound again for another use
 	views     int  // nesting of views being expanded
 
+	mergeAction *plan.LCol // what merge_action() reads; nil where it has no meaning
+
 	inlined   bool // CTEs were counted and inlined
 	initPlans []*initPlanDef
 	// derived are conditions that follow from others: they select nothing more.

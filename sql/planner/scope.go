@@ -26,7 +26,9 @@ type item struct {
 
 	relVisible, colVisible bool
 	lateralOnly, lateralOK bool
-	join                   bool
+	// target marks the table that is changed while other FROM items are bound.
+	target bool
+	join   bool
 	// scalar marks a function with one column of a scalar type: naming the item
 	// alone means that column.
 	scalar bool
@@ -105,6 +107,12 @@ const (
 	inConst
 	inCheck
 	inReturning
+	inOneRow // VALUES of an INSERT with one row
+	inUpdate
+	inMergeWhen
+	inDefault
+	inIndex
+	inCopyWhere
 )
 
 // aggAllowed returns "" where aggregates may stand, or what PostgreSQL calls
@@ -137,6 +145,18 @@ func (k exprKind) aggPlace() string {
 		return "RETURNING"
 	case inCheck:
 		return "check constraints"
+	case inOneRow:
+		return "VALUES"
+	case inUpdate:
+		return "UPDATE"
+	case inMergeWhen:
+		return "MERGE WHEN conditions"
+	case inDefault:
+		return "DEFAULT expressions"
+	case inIndex:
+		return "index expressions"
+	case inCopyWhere:
+		return "COPY FROM WHERE conditions"
 	}
 	return ""
 }
@@ -171,6 +191,10 @@ func (p *planner) findItem(s *scope, schema, name string, pos ast.Pos) (*item, e
 }
 
 func (p *planner) checkLateral(it *item, pos ast.Pos) error {
+	if it.lateralOnly && !it.lateralOK && it.target {
+		return p.errAt(pgerr.InvalidColumnReference, pos, "invalid reference to FROM-clause entry for table %q", it.name).
+			WithHint("There is an entry for table %q, but it cannot be referenced from this part of the query.", it.name)
+	}
 	if it.lateralOnly && !it.lateralOK {
 		return p.errAt(pgerr.InvalidColumnReference, pos, "invalid reference to FROM-clause entry for table %q", it.name).
 			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")

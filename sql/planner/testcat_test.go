@@ -25,7 +25,7 @@ type memRel struct {
 	schema, name string
 	oid          uint32
 	cols         []catalog.Column
-	pk           []string
+	pk, parts    []string
 	stats        *table.Stats
 	query        string
 	at           snapshot.Ref
@@ -50,7 +50,7 @@ func (r *memRel) Read(context.Context, table.Scan, table.Split, table.ReadOption
 }
 func (r *memRel) Stats(context.Context, table.Scan) (*table.Stats, error) { return r.stats, nil }
 func (r *memRel) PrimaryKey() []string                                    { return r.pk }
-func (r *memRel) PartitionKeys() []string                                 { return nil }
+func (r *memRel) PartitionKeys() []string                                 { return r.parts }
 func (r *memRel) Options() map[string]string                              { return r.opts }
 func (r *memRel) Comment() string                                         { return "" }
 func (r *memRel) SchemaID() int64                                         { return 0 }
