@@ -29,7 +29,9 @@ type FileIO interface {
 	// PutIfAbsent publishes data at path, durably, and only if path is free;
 	// otherwise ErrExist. Commits rest on this one call.
 	PutIfAbsent(ctx context.Context, path string, data []byte) error
-	// Put replaces the file at path atomically (hints).
+	// Put replaces the file at path atomically: readers see the old bytes or the
+	// new. It is not synced, so a crash may bring the old ones back: right for
+	// hints; name the path to Sync where it is not.
 	Put(ctx context.Context, path string, data []byte) error
 	// List returns the entries directly in dir, in name order; an absent dir is
 	// empty.

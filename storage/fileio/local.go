@@ -264,14 +264,14 @@ func (w *localWriter) Abort() error {
 	return wrap("remove", w.path, os.Remove(w.f.Name()))
 }
 
-// writeTemp writes data to a synced temporary file beside target.
-func writeTemp(target string, data []byte) (tmp string, err error) {
+// writeTemp writes data to a temporary file beside target, synced or not.
+func writeTemp(target string, data []byte, synced bool) (tmp string, err error) {
 	f, err := createTemp(target)
 	if err != nil {
 		return "", err
 	}
 	_, err = f.Write(data)
-	if err == nil {
+	if err == nil && synced {
 		err = f.Sync()
 	}
 	if e := f.Close(); err == nil {
@@ -291,27 +291,25 @@ func (l *Local) PutIfAbsent(_ context.Context, p string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := writeTemp(q, data)
+	tmp, err := writeTemp(q, data, true)
 	if err != nil {
 		return wrap("put", p, err)
 	}
 	err = os.Link(tmp, q)
-	if e := os.Remove(tmp); err == nil {
-		err = e
-	}
+	_ = os.Remove(tmp) // a second name that stays does no harm
 	if err != nil {
 		return wrap("put", p, err)
 	}
 	return wrap("sync directory of", p, syncDir(filepath.Dir(q)))
 }
 
-// Put replaces the file at p by rename.
+// Put replaces the file at p by rename, without syncing anything.
 func (l *Local) Put(_ context.Context, p string, data []byte) error {
 	q, err := l.resolve(p)
 	if err != nil {
 		return err
 	}
-	tmp, err := writeTemp(q, data)
+	tmp, err := writeTemp(q, data, false)
 	if err != nil {
 		return wrap("put", p, err)
 	}
@@ -319,7 +317,7 @@ func (l *Local) Put(_ context.Context, p string, data []byte) error {
 		_ = os.Remove(tmp)
 		return wrap("put", p, err)
 	}
-	return wrap("sync directory of", p, syncDir(filepath.Dir(q)))
+	return nil
 }
 
 // List returns the entries of dir in name order.

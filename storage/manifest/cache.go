@@ -60,3 +60,28 @@ func (c *Cache) List(ctx context.Context, io fileio.FileIO, path string) ([]File
 func (c *Cache) Index(ctx context.Context, io fileio.FileIO, path string) ([]IndexEntry, error) {
 	return load(ctx, io, c.indexes, path, int(unsafe.Sizeof(IndexEntry{}))+64, DecodeIndex)
 }
+
+// PutEntries keeps the entries of a manifest that was just written as size bytes,
+// so that the next plan does not read it. They must be Normal and are shared.
+func (c *Cache) PutEntries(path string, es []Entry, size int) {
+	c.entries.Put(path, es, int64(len(es)*(int(unsafe.Sizeof(Entry{})+unsafe.Sizeof(DataFile{}))+64)+4*size+256))
+}
+
+// PutList keeps a manifest list that was just written.
+func (c *Cache) PutList(path string, ms []FileMeta, size int) {
+	c.lists.Put(path, ms, int64(len(ms)*(int(unsafe.Sizeof(FileMeta{}))+64)+4*size+256))
+}
+
+// PutIndex keeps an index manifest that was just written.
+func (c *Cache) PutIndex(path string, es []IndexEntry, size int) {
+	c.indexes.Put(path, es, int64(len(es)*(int(unsafe.Sizeof(IndexEntry{}))+64)+4*size+256))
+}
+
+// Forget drops what is kept of files that were deleted.
+func (c *Cache) Forget(paths ...string) {
+	for _, p := range paths {
+		c.entries.Delete(p)
+		c.lists.Delete(p)
+		c.indexes.Delete(p)
+	}
+}

@@ -131,6 +131,7 @@ const (
 	fExternalPath
 	fFirstRowID
 	fWriteCols
+	fWriteColsSeq
 	fAdded
 	fDeleted
 	fMinBucket
@@ -154,6 +155,7 @@ const (
 	fFieldID
 	fExtraIDs
 	fMeta
+	fSourceMeta
 )
 
 var (
@@ -171,7 +173,7 @@ var (
 		"_DELETE_ROW_COUNT": {code: fDeleteRows, kind: nInt}, "_EMBEDDED_FILE_INDEX": {code: fEmbeddedIndex, kind: nBytes},
 		"_FILE_SOURCE": {code: fSource, kind: nInt}, "_VALUE_STATS_COLS": {code: fValueStatsCols, kind: nArray},
 		"_EXTERNAL_PATH": {code: fExternalPath, kind: nBytes}, "_FIRST_ROW_ID": {code: fFirstRowID, kind: nInt},
-		"_WRITE_COLS": {code: fWriteCols, kind: nArray},
+		"_WRITE_COLS": {code: fWriteCols, kind: nArray}, "_WRITE_COLS_SEQUENCES": {code: fWriteColsSeq, kind: nArray},
 	}
 	wantEntry = map[string]want{
 		"_VERSION": {code: fVersion, kind: nInt}, "_KIND": {code: fKind, kind: nInt}, "_PARTITION": {code: fPartition, kind: nBytes},
@@ -192,6 +194,7 @@ var (
 	wantGlobal = map[string]want{
 		"_ROW_RANGE_START": {code: fRangeStart, kind: nInt}, "_ROW_RANGE_END": {code: fRangeEnd, kind: nInt},
 		"_INDEX_FIELD_ID": {code: fFieldID, kind: nInt}, "_EXTRA_FIELD_IDS": {code: fExtraIDs, kind: nArray}, "_INDEX_META": {code: fMeta, kind: nBytes},
+		"_SOURCE_META": {code: fSourceMeta, kind: nBytes},
 	}
 	wantIndex = map[string]want{
 		"_VERSION": {code: fVersion, kind: nInt}, "_KIND": {code: fKind, kind: nInt}, "_PARTITION": {code: fPartition, kind: nBytes},
@@ -421,6 +424,8 @@ func (r *reader) file(ops []op, f *DataFile) {
 			f.FirstRowID = r.int(o.node, -1)
 		case fWriteCols:
 			f.WriteCols, f.HasWriteCols = r.strings(o.node)
+		case fWriteColsSeq:
+			f.WriteColsSequences = r.longs(o.node, 0)
 		default:
 			r.skip(o.node)
 		}
@@ -555,6 +560,8 @@ func (r *reader) global(ops []op) *GlobalIndex {
 			}
 		case fMeta:
 			g.Meta = r.blob(o.node)
+		case fSourceMeta:
+			g.SourceMeta = r.blob(o.node)
 		default:
 			r.skip(o.node)
 		}

@@ -193,49 +193,94 @@ func (a Arity) check(image []byte, n int) error {
 func EncodeEntries(entries []Entry, a Arity, c Codec) ([]byte, error) {
 	e := newEncoder(entrySchema, c)
 	for i := range entries {
-		x := &entries[i]
-		f := x.File
-		if err := a.check(x.Partition, a.Partition); err != nil {
-			return nil, fmt.Errorf("partition of %s: %w", f.Name, err)
+		if err := e.entry(&entries[i], a); err != nil {
+			return nil, err
 		}
-		if err := a.check(f.MinKey, a.Key); err != nil {
-			return nil, fmt.Errorf("key of %s: %w", f.Name, err)
-		}
-		b := e.block
-		b = appendLong(b, entryVersion)
-		b = appendLong(b, int64(x.Kind))
-		b = appendImage(b, x.Partition, a.Partition)
-		b = appendLong(b, int64(x.Bucket))
-		b = appendLong(b, int64(x.TotalBuckets))
-		b = appendString(b, f.Name)
-		b = appendLong(b, f.Size)
-		b = appendLong(b, f.Rows)
-		b = appendImage(b, f.MinKey, a.Key)
-		b = appendImage(b, f.MaxKey, a.Key)
-		b = appendStats(b, &f.KeyStats)
-		b = appendStats(b, &f.ValueStats)
-		b = appendLong(b, f.MinSequence)
-		b = appendLong(b, f.MaxSequence)
-		b = appendLong(b, f.SchemaID)
-		b = appendLong(b, int64(f.Level))
-		b = appendStrings(b, f.ExtraFiles)
-		b = appendOptional(b, f.CreationMillis, 0)
-		b = appendOptional(b, f.DeleteRows, -1)
-		if f.EmbeddedIndex == nil {
-			b = append(b, 0)
-		} else {
-			b = appendBytes(append(b, 2), f.EmbeddedIndex)
-		}
-		b = appendOptional(b, int64(f.Source), -1)
-		b = appendOptionalStrings(b, f.ValueStatsCols, f.HasValueStatsCols)
-		b = appendOptionalString(b, f.ExternalPath)
-		b = appendOptional(b, f.FirstRowID, -1)
-		b = appendOptionalStrings(b, f.WriteCols, f.HasWriteCols)
-		b = append(b, 0) // _WRITE_COLS_SEQUENCES
-		e.block = b
-		e.done()
 	}
 	return e.finish(), nil
+}
+
+// Part is one manifest of several: its bytes and the entries in it.
+type Part struct {
+	Data    []byte
+	Entries []Entry
+}
+
+// EncodeRolling writes entries as manifests of about target bytes each; none for
+// no entries. The parts share memory with entries.
+func EncodeRolling(entries []Entry, a Arity, c Codec, target int64) ([]Part, error) {
+	var parts []Part
+	for from := 0; from < len(entries); {
+		e := newEncoder(entrySchema, c)
+		to := from
+		for ; to < len(entries) && (to == from || int64(len(e.out)) < target); to++ {
+			if err := e.entry(&entries[to], a); err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, Part{e.finish(), entries[from:to:to]})
+		from = to
+	}
+	return parts, nil
+}
+
+// entry appends one record of a manifest.
+func (e *encoder) entry(x *Entry, a Arity) error {
+	f := x.File
+	if err := a.check(x.Partition, a.Partition); err != nil {
+		return fmt.Errorf("partition of %s: %w", f.Name, err)
+	}
+	if err := a.check(f.MinKey, a.Key); err != nil {
+		return fmt.Errorf("key of %s: %w", f.Name, err)
+	}
+	if err := a.check(f.MaxKey, a.Key); err != nil {
+		return fmt.Errorf("key of %s: %w", f.Name, err)
+	}
+	b := e.block
+	b = appendLong(b, entryVersion)
+	b = appendLong(b, int64(x.Kind))
+	b = appendImage(b, x.Partition, a.Partition)
+	b = appendLong(b, int64(x.Bucket))
+	b = appendLong(b, int64(x.TotalBuckets))
+	b = appendString(b, f.Name)
+	b = appendLong(b, f.Size)
+	b = appendLong(b, f.Rows)
+	b = appendImage(b, f.MinKey, a.Key)
+	b = appendImage(b, f.MaxKey, a.Key)
+	b = appendStats(b, &f.KeyStats)
+	b = appendStats(b, &f.ValueStats)
+	b = appendLong(b, f.MinSequence)
+	b = appendLong(b, f.MaxSequence)
+	b = appendLong(b, f.SchemaID)
+	b = appendLong(b, int64(f.Level))
+	b = appendStrings(b, f.ExtraFiles)
+	b = appendOptional(b, f.CreationMillis, 0)
+	b = appendOptional(b, f.DeleteRows, -1)
+	if f.EmbeddedIndex == nil {
+		b = append(b, 0)
+	} else {
+		b = appendBytes(append(b, 2), f.EmbeddedIndex)
+	}
+	b = appendOptional(b, int64(f.Source), -1)
+	b = appendOptionalStrings(b, f.ValueStatsCols, f.HasValueStatsCols)
+	b = appendOptionalString(b, f.ExternalPath)
+	b = appendOptional(b, f.FirstRowID, -1)
+	b = appendOptionalStrings(b, f.WriteCols, f.HasWriteCols)
+	if f.WriteColsSequences == nil {
+		b = append(b, 0)
+	} else {
+		b = append(b, 2)
+		if n := len(f.WriteColsSequences); n > 0 {
+			b = appendLong(b, int64(n))
+			for _, v := range f.WriteColsSequences {
+				b = appendLong(b, v)
+			}
+		}
+		b = append(b, 0)
+	}
+	e.block = b
+	e.done()
+	return nil
 }
 
 // EncodeList writes a manifest list.
@@ -314,7 +359,11 @@ func EncodeIndex(entries []IndexEntry, partitionArity int, c Codec) []byte {
 			} else {
 				b = appendBytes(append(b, 2), g.Meta)
 			}
-			b = append(b, 0) // _SOURCE_META
+			if g.SourceMeta == nil {
+				b = append(b, 0)
+			} else {
+				b = appendBytes(append(b, 2), g.SourceMeta)
+			}
 		}
 		e.block = b
 		e.done()

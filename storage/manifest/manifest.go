@@ -47,6 +47,7 @@ type DataFile struct {
 	FirstRowID           int64 // -1 = none
 	WriteCols            []string
 	HasWriteCols         bool
+	WriteColsSequences   []int64 // the highest sequence number per column of WriteCols; nil = none
 }
 
 // IndexEntry is one live index file of a snapshot.
@@ -76,6 +77,7 @@ type GlobalIndex struct {
 	FieldID                    int32
 	ExtraFieldIDs              []int32
 	Meta                       []byte
+	SourceMeta                 []byte
 }
 
 // DeletionVectorRef is a deletion vector in its index file.

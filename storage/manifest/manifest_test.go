@@ -207,7 +207,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("list %+v, %v", l, err)
 		}
 		idx := []IndexEntry{{Partition: emptyRow, Bucket: 1, Type: "DELETION_VECTORS", Name: "index-1", Size: 10, Rows: 1, DVs: []DeletionVectorMeta{{"f", 1, 24, 2}, {"g", 31, 22, -1}}},
-			{Partition: emptyRow, Type: "btree", Name: "index-2", Global: &GlobalIndex{1, 2, 3, []int32{4}, []byte{5}}}}
+			{Partition: emptyRow, Type: "btree", Name: "index-2", Global: &GlobalIndex{1, 2, 3, []int32{4}, []byte{5}, []byte{6}}}}
 		x, err := DecodeIndex("i", EncodeIndex(idx, 0, codec))
 		if err != nil || !reflect.DeepEqual(x, idx) {
 			t.Errorf("index %+v, %v", x, err)

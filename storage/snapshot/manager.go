@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -51,6 +52,13 @@ type Manager struct {
 
 	mu    sync.Mutex // guards cache
 	cache map[string]cachedSnapshot
+
+	// known is the newest id that this process saw, 0 = none: where the search for
+	// the newest one starts.
+	known atomic.Int64
+
+	pinMu sync.Mutex // guards pins
+	pins  map[int64]int
 }
 
 type cachedSnapshot struct {
@@ -100,12 +108,7 @@ func (m *Manager) read(ctx context.Context, path string) (*Snapshot, error) {
 		}
 		s, err := Parse(raw)
 		if err == nil {
-			m.mu.Lock()
-			if len(m.cache) > 1024 {
-				clear(m.cache)
-			}
-			m.cache[path] = cachedSnapshot{raw, s}
-			m.mu.Unlock()
+			m.keep(path, raw, s)
 			return s, nil
 		}
 		var ve *VersionError
@@ -123,6 +126,15 @@ func (m *Manager) read(ctx context.Context, path string) (*Snapshot, error) {
 		}
 	}
 	return nil, &fileio.CorruptionError{Path: path, Offset: -1, Reason: "snapshot does not parse", Err: last}
+}
+
+func (m *Manager) keep(path string, raw []byte, s *Snapshot) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.cache) > 1024 {
+		clear(m.cache)
+	}
+	m.cache[path] = cachedSnapshot{raw, s}
 }
 
 // exists reports whether snapshot id is there.
@@ -208,14 +220,37 @@ func (m *Manager) EarliestID(ctx context.Context) (int64, error) {
 
 // Latest returns the newest snapshot, nil when there is none.
 func (m *Manager) Latest(ctx context.Context) (*Snapshot, error) {
+	// The newest snapshot that was seen before is the newest still when it is
+	// there and the next one is not. This saves the hint, and survives a stale one.
+	for id := m.known.Load(); id > 0; id++ {
+		next, err := m.exists(ctx, id+1)
+		if err != nil {
+			return nil, err
+		}
+		if next && id-m.known.Load() < 8 {
+			continue
+		}
+		if !next {
+			s, err := m.read(ctx, m.Path(id))
+			if !errors.Is(err, fileio.ErrNotExist) {
+				m.known.Store(id)
+				return s, err
+			}
+		}
+		break
+	}
 	// Between finding the id and reading it the snapshot may be rolled back.
 	for range 3 {
 		id, err := m.LatestID(ctx)
 		if err != nil || id == 0 {
+			m.known.Store(0)
 			return nil, err
 		}
 		s, err := m.read(ctx, m.Path(id))
 		if !errors.Is(err, fileio.ErrNotExist) {
+			if err == nil {
+				m.known.Store(id)
+			}
 			return s, err
 		}
 	}

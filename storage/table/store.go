@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
@@ -33,6 +34,7 @@ type branch struct {
 	name      string
 	schemas   *schema.Manager
 	snapshots *snapshot.Manager
+	publisher *commit.Publisher
 }
 
 // Open returns the table in directory dir of env's warehouse. Nothing is read:
@@ -67,7 +69,8 @@ func (t *FileStore) branch(name string) *branch {
 	b, ok := t.branches[name]
 	if !ok {
 		root := snapshot.BranchRoot(t.dir, name)
-		b = &branch{name, schema.NewManager(t.env.IO, root), snapshot.NewManager(t.env.IO, root)}
+		b = &branch{name: name, schemas: schema.NewManager(t.env.IO, root), snapshots: snapshot.NewManager(t.env.IO, root)}
+		b.publisher = t.newPublisher(b)
 		t.branches[name] = b
 	}
 	return b
