@@ -77,14 +77,37 @@ func (p *planner) liveEntries(ctx context.Context) ([]live, error) {
 	if err := g.Wait(); err != nil {
 		return nil, p.explain(ctx, err)
 	}
-	if p.scan.Overlay != nil {
-		lists = append(lists, overlayEntries(p.scan.Overlay))
+	if o := p.scan.Overlay; o != nil {
+		if o.Overwrite != nil {
+			for i := range lists {
+				lists[i] = notReplaced(lists[i], o)
+			}
+		}
+		lists = append(lists, overlayEntries(o))
 	}
 	names := make([]string, len(lists))
 	for i := range kept {
 		names[i] = p.t.dir + "/manifest/" + kept[i].Name
 	}
 	return p.merge(lists, names)
+}
+
+// notReplaced leaves out the entries of partitions that a transaction replaces.
+func notReplaced(es []manifest.Entry, o *commit.Changes) []manifest.Entry {
+	gone := map[string]bool{}
+	out := make([]manifest.Entry, 0, len(es))
+	for i := range es {
+		p := string(es[i].Partition)
+		r, ok := gone[p]
+		if !ok {
+			r = replaced(o, es[i].Partition)
+			gone[p] = r
+		}
+		if !r {
+			out = append(out, es[i])
+		}
+	}
+	return out
 }
 
 func overlayEntries(c *commit.Changes) []manifest.Entry { return c.Files }
@@ -258,9 +281,8 @@ type bucketKey struct {
 	bucket int32
 }
 
-// vectors returns the deletion vectors of the snapshot by data file name, which
-// holds a UUID.
-func (p *planner) vectors(ctx context.Context) (map[string]*manifest.DeletionVectorRef, error) {
+// indexEntries returns the index files of the snapshot under the overlay.
+func (p *planner) indexEntries(ctx context.Context) ([]manifest.IndexEntry, error) {
 	var entries []manifest.IndexEntry
 	if p.snap != nil && p.snap.IndexManifest != "" {
 		var err error
@@ -270,6 +292,16 @@ func (p *planner) vectors(ctx context.Context) (map[string]*manifest.DeletionVec
 	}
 	if o := p.scan.Overlay; o != nil && len(o.Indexes) > 0 {
 		entries = overlayIndexes(entries, o.Indexes)
+	}
+	return entries, nil
+}
+
+// vectors returns the deletion vectors of the snapshot by data file name, which
+// holds a UUID.
+func (p *planner) vectors(ctx context.Context) (map[string]*manifest.DeletionVectorRef, error) {
+	entries, err := p.indexEntries(ctx)
+	if err != nil {
+		return nil, err
 	}
 	if p.snap != nil {
 		p.reading = p.t.dir + "/manifest/" + p.snap.IndexManifest
@@ -327,9 +359,15 @@ func overlayIndexes(base, over []manifest.IndexEntry) []manifest.IndexEntry {
 
 // bucketDir returns the directory of a bucket's files relative to the warehouse.
 func (p *planner) bucketDir(part *partition, bucket int32) string {
-	dir := p.t.dir + "/"
-	if d := strings.Trim(p.options.String("data-file.path-directory", ""), "/"); d != "" {
-		dir += d + "/"
+	return p.t.dir + "/" + p.bucketPath(part.path, bucket)
+}
+
+// bucketPath returns the directory of a bucket's files relative to the table's; part is
+// "k=v/", or "" without partitions.
+func (st *state) bucketPath(part string, bucket int32) string {
+	dir := ""
+	if d := strings.Trim(st.options.String("data-file.path-directory", ""), "/"); d != "" {
+		dir = d + "/"
 	}
-	return dir + part.path + BucketDir(bucket)
+	return dir + part + BucketDir(bucket)
 }

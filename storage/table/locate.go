@@ -1,0 +1,75 @@
+package table
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+)
+
+// Locate computes bucket and key of rows. See Table.
+func (t *FileStore) Locate(ctx context.Context, at snapshot.Ref, keys []arrow.Array, n int) (*Located, error) {
+	st, err := t.state(ctx, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := st.refuseWrite(); err != nil {
+		return nil, err
+	}
+	pk, err := columnsOf(st.schema, st.schema.PrimaryKeys)
+	if err != nil {
+		return nil, err
+	}
+	if len(pk) == 0 || len(keys) != len(pk) {
+		return nil, fmt.Errorf("keys of %d columns are located in a table with a key of %d", len(keys), len(pk))
+	}
+	r, err := newRouter(st)
+	if err != nil {
+		return nil, err
+	}
+	// Partition and bucket key are columns of the key.
+	cols := make([]arrow.Array, len(st.schema.Fields))
+	for i, c := range pk {
+		if keys[i].Len() != n {
+			return nil, fmt.Errorf("%d keys have %d values of column %s", n, keys[i].Len(), st.schema.PrimaryKeys[i])
+		}
+		if keys[i].NullN() > 0 {
+			return nil, &NullError{Column: st.schema.PrimaryKeys[i]}
+		}
+		cols[c] = keys[i]
+	}
+	for _, c := range r.rule.cols {
+		if cols[c] == nil {
+			return nil, fmt.Errorf("bucket-key column %s is not part of the primary key", st.schema.Fields[c].Name)
+		}
+	}
+	dest, one, err := r.route(t.dir, cols, n)
+	if err != nil {
+		return nil, err
+	}
+	out := &Located{Bucket: make([]int32, n)}
+	for i := range out.Bucket {
+		if out.Bucket[i] = int32(one); dest != nil {
+			out.Bucket[i] = int32(dest[i])
+		}
+	}
+	for _, b := range r.targets {
+		out.Buckets = append(out.Buckets, commit.BucketID{Partition: string(b.part.image), Bucket: b.bucket})
+	}
+	var ts []types.Type
+	var trimmed []arrow.Array
+	names, err := columnsOf(st.schema, st.schema.TrimmedKey())
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range names {
+		ts, trimmed = append(ts, st.schema.Fields[c].Type), append(trimmed, cols[c])
+	}
+	out.Keys = mergetree.NewKeyCodec(ts).Bytes(trimmed, n)
+	return out, nil
+}
