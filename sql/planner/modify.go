@@ -61,6 +61,8 @@ type modifier struct {
 	t   *modTarget
 	op  plan.ModifyOp
 	src plan.LNode // makes the rows
+	// conds hold for every row of src: the WHERE of UPDATE.
+	conds []plan.Expr
 	// plain: src needs no optimizer: VALUES without subqueries.
 	plain bool
 

@@ -85,6 +85,7 @@ type merging struct {
 	// conditions that tell the kinds apart; nil where they cannot occur.
 	has                [3]bool
 	noTarget, noSource plan.Expr
+	on                 []plan.Expr
 	which              plan.LCol
 	is                 []plan.Expr // which = i
 }
@@ -99,6 +100,12 @@ func (g *merging) plan(st *ast.Merge, on []plan.Expr) {
 	}
 	matched, byTarget, bySource := g.has[ast.Matched], g.has[ast.NotMatchedByTarget], g.has[ast.NotMatchedBySource]
 	var tnode plan.LNode = t.get
+	if !t.keyed() {
+		// What is passed on through the join must be there before it is made.
+		p.pseudoColumn(t.it, "_FILE")
+		p.pseudoColumn(t.it, "_POS")
+	}
+	g.on = on
 	switch {
 	case byTarget && !matched && !bySource:
 		// Rows of the source without a match, and nothing of the target.
@@ -300,18 +307,14 @@ func (g *merging) updateRow(w *ast.MergeWhen, is plan.Expr) ([]plan.Expr, error)
 		if err != nil {
 			return nil, err
 		}
-		for i := range set {
-			// A key that equals the source's is not changed, but who knows.
-			m.keyChanged = m.keyChanged || m.t.key[i]
-		}
-		return set, nil
+		return m.updated(set, g.on), nil
 	}
 	set, node, err := m.bindSetsIf(g.s, w.Sets, m.src, is)
 	if err != nil {
 		return nil, err
 	}
 	m.src = node
-	return m.updated(set), nil
+	return m.updated(set, g.on), nil
 }
 
 // insertRow binds INSERT VALUES.

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 )
@@ -23,21 +24,45 @@ func (m *modifier) update(st *ast.Update) error {
 		return err
 	}
 	m.src = node
-	m.new = m.updated(set)
+	m.new = m.updated(set, m.conds)
 	return nil
 }
 
-// updated is the row that is there with some columns set.
-func (m *modifier) updated(set []plan.Expr) []plan.Expr {
+// updated is the row that is there with some columns set. conds hold for the
+// rows that are changed.
+func (m *modifier) updated(set, conds []plan.Expr) []plan.Expr {
 	out := make([]plan.Expr, len(m.t.cols))
 	for i := range out {
 		if out[i] = set[i]; set[i] == nil {
 			out[i] = m.t.ref(i)
 			continue
 		}
-		m.keyChanged = m.keyChanged || m.t.key[i]
+		m.keyChanged = m.keyChanged || m.t.key[i] && !m.keeps(i, set[i], conds)
 	}
 	return out
+}
+
+// keeps reports whether x is the value that column i has already, because the
+// rows were joined by it: MERGE ... ON t.id = s.id ... SET id = s.id.
+func (m *modifier) keeps(i int, x plan.Expr, conds []plan.Expr) bool {
+	switch t := m.t.cols[i].Type; t.Kind {
+	case types.Bool, types.TinyInt, types.Int2, types.Int4, types.Int8, types.Text, types.Date, types.Timestamp, types.TimestampTZ, types.UUID:
+		// Equal values of these are the same value.
+		if isCol(x, m.t.ref(i)) {
+			return true
+		}
+		for _, c := range conds {
+			eq, ok := c.(*plan.Call)
+			if !ok || eq.F == nil || eq.F.Name != "=" || len(eq.Args) != 2 || !sameType(eq.Args[0].Type(), t) || !sameType(eq.Args[1].Type(), t) {
+				continue
+			}
+			a, b := eq.Args[0], eq.Args[1]
+			if isCol(a, m.t.ref(i)) && exprEqual(b, x) || isCol(b, m.t.ref(i)) && exprEqual(a, x) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // delete binds DELETE.
@@ -87,6 +112,7 @@ func (m *modifier) rows(with *ast.With, table *ast.TableName, verb string, from 
 		if err != nil {
 			return nil, err
 		}
+		m.conds = conds
 		node = &plan.LFilter{In: node, Conds: conds}
 	}
 	m.src = node
