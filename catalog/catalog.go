@@ -8,6 +8,7 @@ import (
 	"errors"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
@@ -66,6 +67,12 @@ type ResolveOptions struct {
 	Dynamic map[string]string
 	// FreshReads is the session's paimon.fresh_reads.
 	FreshReads bool
+	// Overlay returns what the session's transaction wrote to a table and has not
+	// committed, nil for nothing; the relation's scans show it. Tables are known by
+	// FileStore.Dir, which stays the same through the transaction. It is nil outside
+	// transactions and where At is a clause that names the past; a hint in Dynamic
+	// that does is seen here.
+	Overlay func(dir, branch string) *commit.Changes
 }
 
 // Catalog finds relations by SQL schema and name. A relation it returns is

@@ -49,9 +49,7 @@ func reservedSchema(s string) bool {
 	return s == "sys" || s == "information_schema" || strings.HasPrefix(s, "pg_")
 }
 
-// CreateSchema makes the database's directory, which is all that Paimon has of a
-// database; props cannot be kept and must be empty or only hold a comment.
-func (c *Filesystem) CreateSchema(ctx context.Context, name string, props map[string]string) error {
+func checkNewSchema(name string, props map[string]string) error {
 	if err := newName("schema", name); err != nil {
 		return err
 	}
@@ -63,12 +61,21 @@ func (c *Filesystem) CreateSchema(ctx context.Context, name string, props map[st
 			return &fileio.UnsupportedError{Feature: "schema property " + k + " in a file system warehouse"}
 		}
 	}
-	c.ddl.Lock()
-	defer c.ddl.Unlock()
-	dir := DatabaseDir(DatabaseOf(name))
 	if name == PublicSchema {
 		return fmt.Errorf("schema %q: %w", name, ErrSchemaExists)
 	}
+	return nil
+}
+
+// CreateSchema makes the database's directory, which is all that Paimon has of a
+// database; props cannot be kept and must be empty or only hold a comment.
+func (c *Filesystem) CreateSchema(ctx context.Context, name string, props map[string]string) error {
+	if err := checkNewSchema(name, props); err != nil {
+		return err
+	}
+	c.ddl.Lock()
+	defer c.ddl.Unlock()
+	dir := DatabaseDir(name)
 	if _, err := c.env.IO.Stat(ctx, dir); err == nil {
 		return fmt.Errorf("schema %q: %w", name, ErrSchemaExists)
 	} else if !errors.Is(err, fileio.ErrNotExist) {
@@ -145,14 +152,31 @@ func (c *Filesystem) detachSchema(ctx context.Context, name string, cascade bool
 // once and its name free, and returns its new place; the caller holds c.ddl.
 func (c *Filesystem) detach(ctx context.Context, dir string) (trash string, err error) {
 	trash = trashDir + "/" + uuid.NewString()
-	err = c.env.IO.RenameDir(ctx, dir, trash)
+	err = c.renameDir(ctx, dir, trash)
 	if errors.Is(err, fileio.ErrNotExist) {
 		// As a rule the trash itself is what does not exist.
 		if err = c.makeDir(ctx, trashDir); err == nil {
-			err = c.env.IO.RenameDir(ctx, dir, trash)
+			err = c.renameDir(ctx, dir, trash)
 		}
 	}
 	return trash, err
+}
+
+// renameDir moves a directory. An error that comes after the move, such as that of
+// a sync or a lost reply, is none: what is where is looked up.
+func (c *Filesystem) renameDir(ctx context.Context, from, to string) error {
+	err := c.env.IO.RenameDir(ctx, from, to)
+	if err == nil || errors.Is(err, fileio.ErrExist) || errors.Is(err, fileio.ErrNotExist) {
+		return err
+	}
+	look := context.WithoutCancel(ctx)
+	if _, e := c.env.IO.Stat(look, from); !errors.Is(e, fileio.ErrNotExist) {
+		return err
+	}
+	if _, e := c.env.IO.Stat(look, to); e != nil {
+		return err
+	}
+	return nil
 }
 
 // destroy deletes what was detached. What stays after a crash is found by Sweep.
@@ -227,42 +251,53 @@ func (c *Filesystem) publish(ctx context.Context, sqlSchema, name, staged string
 	} else if len(es) > 0 {
 		return &fileio.PathError{Op: "create table in", Path: dir, Err: errors.New("the directory holds snapshots of another table: remove it first")}
 	}
-	if staged != "" {
-		if err := c.moveIn(ctx, staged, dir); err != nil {
-			return err
-		}
+	ours, err := c.moveIn(ctx, staged, dir)
+	if err != nil {
+		return err
 	}
 	for _, t := range schemas {
-		if err := sm.Commit(ctx, t); err != nil {
-			if errors.Is(err, fileio.ErrExist) {
-				return exists
-			}
-			return err
+		if err = sm.Commit(ctx, t); err != nil {
+			break
+		}
+		ours = true
+	}
+	if err != nil && ours && !errors.Is(err, fileio.ErrExist) {
+		// The directory holds nothing but ours; the name shall be free again.
+		cleanup := context.WithoutCancel(ctx)
+		if trash, e := c.detach(cleanup, dir); e == nil {
+			_ = c.destroy(cleanup, trash)
 		}
 	}
 	c.forget(dir)
-	return nil
+	if errors.Is(err, fileio.ErrExist) {
+		return exists
+	}
+	return err
 }
 
-// moveIn renames a staging directory to a table's.
-func (c *Filesystem) moveIn(ctx context.Context, staged, dir string) error {
-	if _, err := c.env.IO.Stat(ctx, staged); errors.Is(err, fileio.ErrNotExist) {
-		return nil // nothing was written
-	} else if err != nil {
-		return err
+// moveIn renames a staging directory, if there is one, to a table's; moved says that
+// the latter did not exist before.
+func (c *Filesystem) moveIn(ctx context.Context, staged, dir string) (moved bool, err error) {
+	if staged == "" {
+		return false, nil
 	}
-	err := c.env.IO.RenameDir(ctx, staged, dir)
+	if _, err := c.env.IO.Stat(ctx, staged); errors.Is(err, fileio.ErrNotExist) {
+		return false, nil // nothing was written
+	} else if err != nil {
+		return false, err
+	}
+	err = c.renameDir(ctx, staged, dir)
 	if errors.Is(err, fileio.ErrNotExist) {
 		// The database default is made when something is put there.
 		parent, _, _ := strings.Cut(dir, "/")
 		if err = c.makeDir(ctx, parent); err == nil {
-			err = c.env.IO.RenameDir(ctx, staged, dir)
+			err = c.renameDir(ctx, staged, dir)
 		}
 	}
 	if errors.Is(err, fileio.ErrExist) {
-		return &fileio.PathError{Op: "create table in", Path: dir, Err: errors.New("a directory without a schema is in the way: remove it first")}
+		return false, &fileio.PathError{Op: "create table in", Path: dir, Err: errors.New("a directory without a schema is in the way: remove it first")}
 	}
-	return err
+	return err == nil, err
 }
 
 // target splits and finds the table that a change names; branch suffixes pass only
@@ -364,11 +399,11 @@ func (c *Filesystem) RenameTable(ctx context.Context, sqlSchema, name, newSchema
 	if len(ids) > 0 {
 		return fmt.Errorf("relation %q: %w", newName, ErrRelationExists)
 	}
-	err = c.env.IO.RenameDir(ctx, from, to)
+	err = c.renameDir(ctx, from, to)
 	if errors.Is(err, fileio.ErrNotExist) {
 		parent, _, _ := strings.Cut(to, "/")
 		if err = c.makeDir(ctx, parent); err == nil {
-			err = c.env.IO.RenameDir(ctx, from, to)
+			err = c.renameDir(ctx, from, to)
 		}
 	}
 	c.forget(from)

@@ -259,18 +259,27 @@ func (c *Filesystem) Resolve(ctx context.Context, sqlSchema, name string, o Reso
 	if err != nil {
 		return nil, err
 	}
+	return c.relation(ctx, SchemaOf(db), base, branch, system, store, o)
+}
+
+// relation pins a table, or one of its system tables, to the state that o names.
+func (c *Filesystem) relation(ctx context.Context, sqlName, base, branch, system string, store *table.FileStore, o ResolveOptions) (Relation, error) {
 	at := o.At
 	if branch != "" {
 		at.Branch = branch
 	}
+	var err error
 	if at.Kind == snapshot.Latest && at.ID == 0 {
 		if at, err = stateOf(at, o.Dynamic); err != nil {
 			return nil, err
 		}
+		if at.Kind != snapshot.Latest || at.ID != 0 {
+			o.Overlay = nil
+		}
 	}
 	at, err = store.Resolve(ctx, at)
 	if errors.Is(err, schema.ErrNotFound) {
-		return nil, fmt.Errorf("relation %q: %w", name, ErrNoRelation)
+		return nil, fmt.Errorf("relation %q: %w", base, ErrNoRelation)
 	}
 	if err != nil {
 		return nil, err
@@ -283,7 +292,6 @@ func (c *Filesystem) Resolve(ctx context.Context, sqlSchema, name string, o Reso
 	if at.Branch != "" {
 		full += "$branch_" + at.Branch
 	}
-	sqlName := SchemaOf(db)
 	if system == "" {
 		return newTableRelation(sqlName, full, store, sch, at, o), nil
 	}

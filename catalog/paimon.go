@@ -6,7 +6,9 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/manifest"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -20,6 +22,7 @@ type TableRelation struct {
 	at              snapshot.Ref
 	dynamic         map[string]string
 	skipLevel0      bool
+	overlay         *commit.Changes
 	cols            []Column
 	convert         []*conversion // by column; nil = as stored
 	converts        bool
@@ -31,6 +34,9 @@ func newTableRelation(sqlSchema, name string, store *table.FileStore, sch *schem
 	r := &TableRelation{
 		sqlSchema: sqlSchema, name: name, store: store, sch: sch, at: at, dynamic: o.Dynamic,
 		skipLevel0: !o.FreshReads, convert: make([]*conversion, len(sch.Fields)),
+	}
+	if o.Overlay != nil {
+		r.overlay = o.Overlay(store.Dir(), at.Branch)
 	}
 	for i, f := range sch.Fields {
 		notNull := f.Type.NotNull
@@ -86,9 +92,16 @@ func (r *TableRelation) Store() *table.FileStore { return r.store }
 // TableSchema returns the Paimon schema that the relation is read with.
 func (r *TableRelation) TableSchema() *schema.Table { return r.sch }
 
+// Overlay returns what the session's transaction wrote to the table and has not
+// committed; nil when it wrote nothing. Its scans show it.
+func (r *TableRelation) Overlay() *commit.Changes { return r.overlay }
+
 // scan lays what the relation is pinned to over a scan.
 func (r *TableRelation) scan(s table.Scan) table.Scan {
 	s.At = r.at
+	if s.Overlay == nil {
+		s.Overlay = r.overlay
+	}
 	s.SkipLevel0 = r.skipLevel0
 	if len(r.dynamic) > 0 {
 		s.Options = schema.Options(r.dynamic).With(s.Options)
@@ -158,10 +171,13 @@ func (r *TableRelation) named(err error) error {
 // Stats returns estimates of the pinned state.
 func (r *TableRelation) Stats(ctx context.Context, _ table.Scan) (*table.Stats, error) {
 	st, err := r.store.Stats(ctx, r.at)
-	if err != nil || !r.converts {
+	if err != nil || st == nil || !r.converts && r.overlay == nil {
 		return st, err
 	}
 	out := *st
+	if r.overlay != nil {
+		addOverlay(&out, r.overlay)
+	}
 	out.Columns = make(map[int32]table.ColumnStats, len(st.Columns))
 	for id, c := range st.Columns {
 		out.Columns[id] = c
@@ -174,6 +190,29 @@ func (r *TableRelation) Stats(ctx context.Context, _ table.Scan) (*table.Stats, 
 		}
 	}
 	return &out, nil
+}
+
+// addOverlay counts the files of a transaction in; its values may lie outside the
+// bounds that the committed files have, so those are no longer known.
+func addOverlay(st *table.Stats, c *commit.Changes) {
+	for _, e := range c.Files {
+		sign := int64(1)
+		if e.Kind == manifest.Delete {
+			sign = -1
+		}
+		st.Rows += sign * e.File.Rows
+		st.Bytes += sign * e.File.Size
+	}
+	if c.Overwrite != nil {
+		st.Rows = max(st.Rows, 0)
+	}
+	st.Rows, st.Bytes = max(st.Rows, 0), max(st.Bytes, 0)
+	cols := make(map[int32]table.ColumnStats, len(st.Columns))
+	for id, x := range st.Columns {
+		x.Min, x.Max = nil, nil
+		cols[id] = x
+	}
+	st.Columns = cols
 }
 
 // columnTypes returns the types of scan columns as SQL sees them.

@@ -95,7 +95,15 @@ func (m *Manager) Commit(ctx context.Context, t *Table) error {
 	if _, err := Parse(raw); err != nil {
 		return fmt.Errorf("schema %d does not read back: %w", t.ID, err)
 	}
-	return m.io.PutIfAbsent(ctx, m.Path(t.ID), raw)
+	err = m.io.PutIfAbsent(ctx, m.Path(t.ID), raw)
+	if err == nil || errors.Is(err, fileio.ErrExist) {
+		return err
+	}
+	// The reply may have been lost after the work was done.
+	if there, e := m.io.ReadFile(context.WithoutCancel(ctx), m.Path(t.ID)); e == nil && bytes.Equal(there, raw) {
+		return nil
+	}
+	return err
 }
 
 // Latest returns the newest schema, or ErrNotFound when there is none.
