@@ -71,7 +71,11 @@ func (w *written) done(wr Writer) commit.Changes {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.over, _ = commit.Merge(w.over, c)
+	if w.over.Empty() {
+		w.over = c
+	} else {
+		w.over, _ = commit.Merge(w.over, c)
+	}
 	return c
 }
 
