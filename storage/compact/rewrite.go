@@ -26,16 +26,41 @@ type CopyOptions struct {
 	Rows func(n int64)
 }
 
-// Copy writes what r reads. Rows keep their sequence numbers and kinds. It
-// returns the number of rows; the writer is left open.
+// ahead is how many batches are read before they are written.
+const ahead = 2
+
+// Copy writes what r reads, reading a little ahead on a goroutine of its own: one
+// core inflates and merges while another encodes. Rows keep their sequence
+// numbers and kinds. It returns the number of rows; reader and writer are left
+// open, and not in use any more.
 func Copy(ctx context.Context, r Reader, w datafile.Writer, o CopyOptions) (rows int64, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	queue := make(chan *vec.Batch, ahead)
+	var failed error // of reading; set before queue is closed
+	go func() {
+		defer close(queue)
+		for {
+			b, err := r.Next(ctx)
+			if err != nil || b == nil {
+				failed = err
+				return
+			}
+			select {
+			case queue <- b:
+			case <-ctx.Done():
+				failed = context.Cause(ctx)
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range queue { // until the goroutine has ended
+		}
+	}()
 	var kinds []int8
 	written := w.Written()
-	for {
-		b, err := r.Next(ctx)
-		if err != nil || b == nil {
-			return rows, err
-		}
+	for b := range queue {
 		cols := b.Cols
 		var seq []int64
 		if o.Keyed {
@@ -58,6 +83,7 @@ func Copy(ctx context.Context, r Reader, w datafile.Writer, o CopyOptions) (rows
 			written = now
 		}
 	}
+	return rows, failed
 }
 
 // narrow returns row kinds as bytes, in buf if it is large enough.
