@@ -177,7 +177,9 @@ func (m *modifier) finish() (*PlannedModify, error) {
 		root = m.pr
 	}
 	if !m.plain || m.pr != nil {
-		if root, err = p.optimize(root); err != nil {
+		if quick, ok := p.optimizeSimple(root); ok {
+			root = quick
+		} else if root, err = p.optimize(root); err != nil {
 			return nil, err
 		}
 	}

@@ -1,8 +1,6 @@
 package planner
 
 import (
-	"math"
-	"strconv"
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -239,64 +237,6 @@ func (m *modifier) insertSets(s *scope, row []plan.Expr) error {
 	m.src, err = m.p.extractSets(s, &plan.LValues{Rows: [][]plan.Expr{{}}}, es)
 	m.new = row
 	return err
-}
-
-// quickLiteral reads a literal that fits column i of the target without a
-// conversion that could fail: what most rows of VALUES are made of. Nil for all
-// others.
-func (m *modifier) quickLiteral(a ast.Expr, i int) plan.Expr {
-	ct := &m.t.cols[i].Type
-	switch a := a.(type) {
-	case *ast.Number:
-		return quickNumber(a.Text, ct, false)
-	case *ast.Unary:
-		if n, ok := a.Expr.(*ast.Number); ok && a.Op.Name == "-" {
-			return quickNumber(n.Text, ct, true)
-		}
-	case *ast.String:
-		if ct.Kind == types.Text && ct.Mod == 0 && a.Kind != ast.StringBit && a.Kind != ast.StringHex {
-			return &plan.Const{Value: a.Value, T: m.t.columnType(i)}
-		}
-	case *ast.Bool:
-		if ct.Kind == types.Bool {
-			return &plan.Const{Value: a.Value, T: m.t.columnType(i)}
-		}
-	case *ast.Null:
-		return &plan.Const{T: m.t.columnType(i)}
-	}
-	return nil
-}
-
-func quickNumber(text string, ct *types.Type, minus bool) plan.Expr {
-	var lo, hi int64
-	switch ct.Kind {
-	case types.TinyInt, types.Int2:
-		lo, hi = math.MinInt16, math.MaxInt16
-	case types.Int4:
-		lo, hi = math.MinInt32, math.MaxInt32
-	case types.Int8, types.Float8:
-		lo, hi = math.MinInt64, math.MaxInt64
-	default:
-		return nil
-	}
-	if len(text) > 18 {
-		return nil
-	}
-	v, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil
-	}
-	if minus {
-		v = -v
-	}
-	if v < lo || v > hi {
-		return nil
-	}
-	t := ct.SQL().WithNotNull(false)
-	if ct.Kind == types.Float8 {
-		return &plan.Const{Value: float64(v), T: t}
-	}
-	return &plan.Const{Value: v, T: t}
 }
 
 // insertQuery binds INSERT ... SELECT.

@@ -622,13 +622,7 @@ func (p *planner) operator(op string, l, r plan.Expr, lpos, rpos, pos ast.Pos) (
 
 func (p *planner) findOperator(op string, args []plan.Expr, pos ast.Pos) (*function.Overload, *candidate, error) {
 	ts := argTypes(args)
-	var cands []candidate
-	for _, o := range function.LookupOperator(op, len(args) == 1) {
-		if len(o.Args) == len(args) {
-			cands = append(cands, candidate{ov: o, args: o.Args})
-		}
-	}
-	match := ts
+	all := function.LookupOperator(op, len(args) == 1)
 	if len(args) == 2 {
 		// An unknown beside a known type is first taken to be of that type.
 		l, r := ts[0], ts[1]
@@ -638,12 +632,22 @@ func (p *planner) findOperator(op string, args []plan.Expr, pos ast.Pos) (*funct
 			r = l
 		}
 		if l.Kind != types.Unknown {
-			for i := range cands {
-				c := &cands[i]
-				if sameType(c.args[0], l) && sameType(c.args[1], r) && !isPoly(c.args[0]) && !isPoly(c.args[1]) {
-					return c.ov, c, nil
+			lk, rk := l.SQL().Kind, r.SQL().Kind
+			for _, o := range all {
+				if len(o.Args) != 2 || o.Args[0].Kind != lk || o.Args[1].Kind != rk {
+					continue
+				}
+				if sameType(o.Args[0], l) && sameType(o.Args[1], r) && !isPoly(o.Args[0]) && !isPoly(o.Args[1]) {
+					return o, &candidate{ov: o, args: o.Args}, nil
 				}
 			}
+		}
+	}
+	match := ts
+	cands := make([]candidate, 0, len(all))
+	for _, o := range all {
+		if len(o.Args) == len(args) {
+			cands = append(cands, candidate{ov: o, args: o.Args})
 		}
 	}
 	best := choose(cands, match)
