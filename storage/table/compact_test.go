@@ -240,7 +240,7 @@ func TestCompactAgainstModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 11))
-	for round := range 25 {
+	for round := range 8 {
 		compactRound(t, r, round)
 		if t.Failed() {
 			t.Fatalf("round %d of seed %d", round, seed)
@@ -278,7 +278,7 @@ func compactRound(t *testing.T, r *rand.Rand, round int) {
 	}
 	c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{WindowRows: []int{0, 7, 100}[r.IntN(3)]})
 	span := []int64{10, 300}[r.IntN(2)]
-	for step := range 25 {
+	for step := range 20 {
 		if r.IntN(3) > 0 {
 			rows, kinds := randomChange(r, s, 1+r.IntN(120), span)
 			c.mustWrite(rows, kinds)
