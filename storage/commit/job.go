@@ -307,16 +307,13 @@ func (j *job) isOwn(s *snapshot.Snapshot) bool {
 
 // publish syncs everything that s names and links it.
 func (j *job) publish(ctx context.Context, s *snapshot.Snapshot) (int64, error) {
-	if err := j.p.o.IO.Sync(ctx, j.unsynced...); err != nil {
-		return 0, err
-	}
-	j.unsynced = nil
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
 	snaps := j.p.o.Snapshots
-	raw, err := snaps.Create(ctx, s)
+	raw, err := snaps.Create(ctx, s, j.unsynced...)
 	if errors.Is(err, fileio.ErrExist) {
+		j.unsynced = nil
 		return 0, fmt.Errorf("snapshot %d: %w", s.ID, errRace)
 	}
 	if err != nil {

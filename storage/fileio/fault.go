@@ -17,7 +17,10 @@ type Fault struct {
 
 // Rule is one injected fault.
 type Rule struct {
-	Op   string // open, read, readat, create, put-if-absent, put, list, stat, delete, sync, rename; "" = any
+	// Op is open, read, readat, create, write, close, put-if-absent, put, list, stat,
+	// delete, sync or rename; "" = any; "store" = any that needs room on the disk.
+	// Publish counts as sync of its needs, if it has some, and as put-if-absent.
+	Op   string
 	Path string // substring of the path; "" = any
 	Nth  int    // 1-based count of matching calls; 0 = every one
 	Err  error  // the error to return; nil with Truncate >= 0 shortens reads instead
@@ -54,13 +57,16 @@ func (f *Fault) Calls() int {
 	return f.calls
 }
 
+// storing are the operations that fail when a disk is full.
+var storing = map[string]bool{"create": true, "write": true, "close": true, "put-if-absent": true, "put": true, "sync": true, "rename": true}
+
 // hit returns the rule that fires for this call, if any.
 func (f *Fault) hit(op, path string) *Rule {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
 	for _, r := range f.rules {
-		if r.Op != "" && r.Op != op || r.Path != "" && !strings.Contains(path, r.Path) {
+		if r.Op != "" && r.Op != op && (r.Op != "store" || !storing[op]) || r.Path != "" && !strings.Contains(path, r.Path) {
 			continue
 		}
 		r.seen++
@@ -129,10 +135,43 @@ func (f *Fault) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	return b, err
 }
 
-// Create opens a writer.
+// Create opens a writer whose calls are watched.
 func (f *Fault) Create(ctx context.Context, path string) (w Writer, err error) {
 	err = f.do("create", path, func() (err error) { w, err = f.FileIO.Create(ctx, path); return err })
-	return w, err
+	if err != nil {
+		return nil, err
+	}
+	return &faultWriter{w, f, path}, nil
+}
+
+type faultWriter struct {
+	Writer
+	f    *Fault
+	path string
+}
+
+func (w *faultWriter) Write(b []byte) (n int, err error) {
+	err = w.f.do("write", w.path, func() (err error) { n, err = w.Writer.Write(b); return err })
+	return n, err
+}
+
+// Close finishes the file; when a rule says that it fails, nothing is left.
+func (w *faultWriter) Close() error {
+	err := w.f.do("close", w.path, w.Writer.Close)
+	if err != nil {
+		_ = w.Writer.Abort()
+	}
+	return err
+}
+
+// Publish is the sync of needs and then PutIfAbsent.
+func (f *Fault) Publish(ctx context.Context, path string, data []byte, needs ...string) error {
+	if len(needs) > 0 {
+		if err := f.Sync(ctx, needs...); err != nil {
+			return err
+		}
+	}
+	return f.PutIfAbsent(ctx, path, data)
 }
 
 // PutIfAbsent publishes.
@@ -143,6 +182,11 @@ func (f *Fault) PutIfAbsent(ctx context.Context, path string, data []byte) error
 // Put replaces.
 func (f *Fault) Put(ctx context.Context, path string, data []byte) error {
 	return f.do("put", path, func() error { return f.FileIO.Put(ctx, path, data) })
+}
+
+// PutHint replaces, too.
+func (f *Fault) PutHint(ctx context.Context, path string, data []byte) error {
+	return f.do("put", path, func() error { return f.FileIO.PutHint(ctx, path, data) })
 }
 
 // List lists.

@@ -22,17 +22,24 @@ type FileIO interface {
 	Open(ctx context.Context, path string) (File, error)
 	// ReadFile reads a small file whole.
 	ReadFile(ctx context.Context, path string) ([]byte, error)
-	// Create returns a writer whose file appears only when Close succeeds;
-	// closing after a failed write, or Abort, leaves nothing. What must survive a
-	// crash is named to Sync before a snapshot refers to it.
+	// Create returns a writer of a new file, whose name must not be in use: names
+	// hold a UUID, so nobody looks at the file before its writer tells. Closing
+	// after a failed write, or Abort, leaves nothing. What must survive a crash is
+	// named to Sync before a snapshot refers to it.
 	Create(ctx context.Context, path string) (Writer, error)
 	// PutIfAbsent publishes data at path, durably, and only if path is free;
 	// otherwise ErrExist. Commits rest on this one call.
 	PutIfAbsent(ctx context.Context, path string, data []byte) error
+	// Publish is Sync of needs, then PutIfAbsent, in fewer steps: path appears only
+	// when what it names is on stable storage.
+	Publish(ctx context.Context, path string, data []byte, needs ...string) error
 	// Put replaces the file at path atomically: readers see the old bytes or the
-	// new. It is not synced, so a crash may bring the old ones back: right for
-	// hints; name the path to Sync where it is not.
+	// new. It is not synced, so a crash may bring the old ones back; name the path to
+	// Sync where that is not right.
 	Put(ctx context.Context, path string, data []byte) error
+	// PutHint overwrites the file at path as cheaply as can be: advice that readers
+	// check, and that they may find half-written or old.
+	PutHint(ctx context.Context, path string, data []byte) error
 	// List returns the entries directly in dir, in name order; an absent dir is
 	// empty.
 	List(ctx context.Context, dir string) ([]Entry, error)

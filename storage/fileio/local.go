@@ -152,38 +152,35 @@ func (l *Local) ReadFile(_ context.Context, p string) ([]byte, error) {
 	return b, wrap("read", p, err)
 }
 
-// localWriter writes a temporary file beside its target and renames on Close.
+// localWriter writes a file under its own name; see FileIO.Create.
 type localWriter struct {
 	f         *os.File
-	target    string
 	path      string
 	failed    error
 	completed bool
 }
 
-// Create returns a writer for a new file. Names of data files hold a UUID, so
-// Close may rename; a name that must be won goes through PutIfAbsent.
+// Create returns a writer for a new file.
 func (l *Local) Create(_ context.Context, p string) (Writer, error) {
 	q, err := l.resolve(p)
 	if err != nil {
 		return nil, err
 	}
-	f, err := createTemp(q)
+	f, err := createNew(q)
 	if err != nil {
 		return nil, wrap("create", p, err)
 	}
-	return &localWriter{f: f, target: q, path: p}, nil
+	return &localWriter{f: f, path: p}, nil
 }
 
-// createTemp makes the temporary file of target, and target's directory.
-func createTemp(target string) (*os.File, error) {
-	tmp := filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+uuid.NewString()+".tmp")
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+// createNew makes a file that must not exist, and its directory.
+func createNew(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrNotExist) {
-		if err = mkdirAllSynced(filepath.Dir(target)); err != nil {
+		if err = mkdirAllSynced(filepath.Dir(path)); err != nil {
 			return nil, err
 		}
-		f, err = os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	}
 	return f, err
 }
@@ -244,11 +241,7 @@ func (w *localWriter) Close() error {
 		return w.failed
 	}
 	w.completed = true
-	err := w.f.Close()
-	if err == nil {
-		err = os.Rename(w.f.Name(), w.target)
-	}
-	if err != nil {
+	if err := w.f.Close(); err != nil {
 		_ = os.Remove(w.f.Name())
 		w.failed = wrap("close", w.path, err)
 	}
@@ -264,16 +257,13 @@ func (w *localWriter) Abort() error {
 	return wrap("remove", w.path, os.Remove(w.f.Name()))
 }
 
-// writeTemp writes data to a temporary file beside target, synced or not.
-func writeTemp(target string, data []byte, synced bool) (tmp string, err error) {
-	f, err := createTemp(target)
+// writeTemp writes data to a temporary file beside target.
+func writeTemp(target string, data []byte) (tmp string, err error) {
+	f, err := createNew(filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+uuid.NewString()+".tmp"))
 	if err != nil {
 		return "", err
 	}
 	_, err = f.Write(data)
-	if err == nil && synced {
-		err = f.Sync()
-	}
 	if e := f.Close(); err == nil {
 		err = e
 	}
@@ -286,19 +276,30 @@ func writeTemp(target string, data []byte, synced bool) (tmp string, err error) 
 
 // PutIfAbsent publishes data with link(2). After a nil error the file and its
 // name are on stable storage.
-func (l *Local) PutIfAbsent(_ context.Context, p string, data []byte) error {
+func (l *Local) PutIfAbsent(ctx context.Context, p string, data []byte) error {
+	return l.Publish(ctx, p, data)
+}
+
+// Publish syncs the temporary file of data together with needs and then links it.
+func (l *Local) Publish(ctx context.Context, p string, data []byte, needs ...string) error {
 	q, err := l.resolve(p)
 	if err != nil {
 		return err
 	}
-	tmp, err := writeTemp(q, data, true)
+	tmp, err := writeTemp(q, data)
 	if err != nil {
 		return wrap("put", p, err)
 	}
-	err = os.Link(tmp, q)
-	_ = os.Remove(tmp) // a second name that stays does no harm
+	steps, err := l.syncs(needs)
+	if err == nil {
+		err = steps.run(ctx, syncStep{tmp, p})
+	}
+	if err == nil {
+		err = wrap("put", p, os.Link(tmp, q))
+	}
+	_ = os.Remove(tmp) // after the link, a second name that stays does no harm
 	if err != nil {
-		return wrap("put", p, err)
+		return err
 	}
 	return wrap("sync directory of", p, syncDir(filepath.Dir(q)))
 }
@@ -309,7 +310,7 @@ func (l *Local) Put(_ context.Context, p string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := writeTemp(q, data, false)
+	tmp, err := writeTemp(q, data)
 	if err != nil {
 		return wrap("put", p, err)
 	}
@@ -318,6 +319,26 @@ func (l *Local) Put(_ context.Context, p string, data []byte) error {
 		return wrap("put", p, err)
 	}
 	return nil
+}
+
+// PutHint overwrites the file in place: no name changes hands.
+func (l *Local) PutHint(_ context.Context, p string, data []byte) error {
+	q, err := l.resolve(p)
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(q, os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return wrap("put", p, err)
+	}
+	_, err = f.Write(data)
+	if st, e := f.Stat(); e == nil && err == nil && st.Size() != int64(len(data)) {
+		err = f.Truncate(int64(len(data)))
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return wrap("put", p, err)
 }
 
 // List returns the entries of dir in name order.
@@ -385,34 +406,52 @@ func (l *Local) Delete(_ context.Context, paths ...string) error {
 	return first
 }
 
-// Sync syncs files and then the directories that hold them, several at a time:
-// the file system joins what is synced together.
+// Sync syncs files and the directories that hold them, several at a time: the
+// file system joins what is synced together.
 func (l *Local) Sync(ctx context.Context, paths ...string) error {
-	var files, dirs []string
-	seen := map[string]bool{}
+	steps, err := l.syncs(paths)
+	if err != nil {
+		return err
+	}
+	return steps.run(ctx)
+}
+
+// syncStep is one file or directory to be synced, and its name for errors.
+type syncStep struct{ file, name string }
+
+type syncSteps []syncStep
+
+// syncs lists what has to be synced for paths: files, then directories.
+func (l *Local) syncs(paths []string) (syncSteps, error) {
+	steps := make(syncSteps, 0, 2*len(paths))
 	for _, p := range paths {
 		q, err := l.resolve(p)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		files = append(files, q)
-		if d := filepath.Dir(q); !seen[d] {
+		steps = append(steps, syncStep{q, p})
+	}
+	seen := map[string]bool{}
+	for i := range paths {
+		if d := filepath.Dir(steps[i].file); !seen[d] {
 			seen[d] = true
-			dirs = append(dirs, d)
+			steps = append(steps, syncStep{d, l.relative(d)})
 		}
 	}
-	sync := func(list []string, f func(string) error) error {
-		g, _ := errgroup.WithContext(ctx)
-		g.SetLimit(8)
-		for _, p := range list {
-			g.Go(func() error { return wrap("sync", l.relative(p), f(p)) })
-		}
-		return g.Wait()
+	return steps, nil
+}
+
+func (s syncSteps) run(ctx context.Context, more ...syncStep) error {
+	s = append(s, more...)
+	if len(s) == 1 {
+		return wrap("sync", s[0].name, syncDir(s[0].file))
 	}
-	if err := sync(files, syncDir); err != nil {
-		return err
+	g, _ := errgroup.WithContext(ctx)
+	g.SetLimit(16)
+	for _, x := range s {
+		g.Go(func() error { return wrap("sync", x.name, syncDir(x.file)) })
 	}
-	return sync(dirs, syncDir)
+	return g.Wait()
 }
 
 // relative is the inverse of resolve, for messages.

@@ -104,6 +104,11 @@ func (m *Mem) PutIfAbsent(_ context.Context, p string, data []byte) error {
 	return nil
 }
 
+// Publish stores data unless p is taken.
+func (m *Mem) Publish(ctx context.Context, p string, data []byte, _ ...string) error {
+	return m.PutIfAbsent(ctx, p, data)
+}
+
 // Put stores data.
 func (m *Mem) Put(_ context.Context, p string, data []byte) error {
 	m.mu.Lock()
@@ -111,6 +116,9 @@ func (m *Mem) Put(_ context.Context, p string, data []byte) error {
 	m.files[path.Clean(p)] = memEntry{bytes.Clone(data), time.Now()}
 	return nil
 }
+
+// PutHint stores data.
+func (m *Mem) PutHint(ctx context.Context, p string, data []byte) error { return m.Put(ctx, p, data) }
 
 // List returns the entries directly in dir.
 func (m *Mem) List(_ context.Context, dir string) ([]Entry, error) {

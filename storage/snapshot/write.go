@@ -9,13 +9,14 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
-// Create publishes s under its id; fileio.ErrExist when the id is taken. raw is
-// what was written. On any other error the snapshot may be there all the same.
-func (m *Manager) Create(ctx context.Context, s *Snapshot) (raw []byte, err error) {
+// Create publishes s under its id once needs are on stable storage;
+// fileio.ErrExist when the id is taken. raw is what was written. On any other
+// error the snapshot may be there all the same.
+func (m *Manager) Create(ctx context.Context, s *Snapshot, needs ...string) (raw []byte, err error) {
 	if raw, err = Encode(s); err != nil {
 		return nil, err
 	}
-	return raw, m.io.PutIfAbsent(ctx, m.Path(s.ID), raw)
+	return raw, m.io.Publish(ctx, m.Path(s.ID), raw, needs...)
 }
 
 // Remember keeps s, which is at its path with the bytes raw, so that the next
@@ -37,12 +38,12 @@ func (m *Manager) Forget() {
 // WriteLatest writes the LATEST hint. It is advice: readers check it, so it is
 // not synced.
 func (m *Manager) WriteLatest(ctx context.Context, id int64) error {
-	return m.io.Put(ctx, m.root+"/snapshot/LATEST", strconv.AppendInt(nil, id, 10))
+	return m.io.PutHint(ctx, m.root+"/snapshot/LATEST", strconv.AppendInt(nil, id, 10))
 }
 
 // WriteEarliest writes the EARLIEST hint.
 func (m *Manager) WriteEarliest(ctx context.Context, id int64) error {
-	return m.io.Put(ctx, m.root+"/snapshot/EARLIEST", strconv.AppendInt(nil, id, 10))
+	return m.io.PutHint(ctx, m.root+"/snapshot/EARLIEST", strconv.AppendInt(nil, id, 10))
 }
 
 // HasEarliest reports whether there is an EARLIEST hint.
