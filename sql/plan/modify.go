@@ -5,6 +5,10 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
+// ModifyNodeID is the id under which a StatsSource keeps what the statement
+// itself did: rows written, time. The nodes of Source count from 1.
+const ModifyNodeID = -1
+
 // ModifyOp is what a statement that changes a table is.
 type ModifyOp uint8
 
@@ -15,6 +19,11 @@ const (
 	DeleteOp
 	MergeOp
 )
+
+// String returns the word of the statement as EXPLAIN has it.
+func (o ModifyOp) String() string {
+	return [...]string{"Insert", "Update", "Delete", "Merge"}[o]
+}
 
 // Action is what one source row does; the values of Modify.Action's slot.
 type Action int16

@@ -255,54 +255,6 @@ func (p *planner) bindLimit(s *scope, q *ast.Query) (offset, count plan.Expr, er
 	return offset, count, nil
 }
 
-// bindLocks checks FOR UPDATE and its kin and notes the relations named.
-func (p *planner) bindLocks(s *scope, sel *ast.Select, q *ast.Query) error {
-	for _, l := range q.Locks {
-		name := map[ast.LockStrength]string{ast.ForKeyShare: "FOR KEY SHARE", ast.ForShare: "FOR SHARE", ast.ForNoKeyUpdate: "FOR NO KEY UPDATE", ast.ForUpdate: "FOR UPDATE"}[l.Strength]
-		var what string
-		switch {
-		case sel.Distinct:
-			what = "DISTINCT clause"
-		case len(sel.GroupBy) > 0:
-			what = "GROUP BY clause"
-		case sel.Having != nil:
-			what = "HAVING clause"
-		case s.sel.hasAgg:
-			what = "aggregate functions"
-		case len(s.sel.windows) > 0:
-			what = "window functions"
-		case s.sel.sets > 0:
-			what = "set-returning functions in the target list"
-		}
-		if what != "" {
-			return pgerr.New(pgerr.FeatureNotSupported, "%s is not allowed with %s", name, what)
-		}
-		if len(l.Of) == 0 {
-			for _, it := range s.all {
-				if it.rel != nil {
-					p.locks = append(p.locks, it.rel)
-				}
-			}
-			continue
-		}
-		for _, of := range l.Of {
-			var found *item
-			for _, it := range s.all {
-				if it.name == of.Last() && !it.join {
-					found = it
-				}
-			}
-			if found == nil {
-				return p.errAt(pgerr.UndefinedTable, of.Pos(), "relation %q in %s clause not found in FROM clause", of.Last(), name)
-			}
-			if found.rel != nil {
-				p.locks = append(p.locks, found.rel)
-			}
-		}
-	}
-	return nil
-}
-
 // orderByNames sorts and cuts a query whose ORDER BY may be an expression over
 // its result (VALUES, a parenthesised query).
 func (p *planner) orderByNames(s *scope, b *bound, q *ast.Query) (*bound, error) {

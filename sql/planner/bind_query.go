@@ -30,6 +30,8 @@ type bound struct {
 	// firstPos is where the select list begins, pos[i] where column i does.
 	firstPos ast.Pos
 	pos      []ast.Pos
+	// hidden are columns of the result that are not shown.
+	hidden []outCol
 }
 
 func (b *bound) lcols() []plan.LCol {
@@ -55,6 +57,7 @@ type target struct {
 	pos  ast.Pos
 	src  ast.Expr
 	junk bool
+	lock bool // a key column of a row to lock: not shown, but in the result
 	id   plan.ColID
 }
 
@@ -163,7 +166,7 @@ func (p *planner) bindSelect(s *scope, sel *ast.Select, q *ast.Query, resolve, r
 	if err != nil {
 		return nil, err
 	}
-	if err := p.bindLocks(s, sel, q); err != nil {
+	if targets, err = p.bindLocks(s, sel, q, node, targets); err != nil {
 		return nil, err
 	}
 	if len(where) > 0 {
@@ -208,6 +211,9 @@ func (p *planner) bindSelect(s *scope, sel *ast.Select, q *ast.Query, resolve, r
 		t.id = col.ID
 		pr.Exprs = append(pr.Exprs, t.e)
 		pr.Out = append(pr.Out, col)
+		if t.lock {
+			b.hidden = append(b.hidden, outCol{t.name, col.ID, col.T})
+		}
 		if !t.junk {
 			b.cols = append(b.cols, outCol{t.name, col.ID, col.T})
 			b.pos = append(b.pos, t.pos)
@@ -262,10 +268,9 @@ func (p *planner) bindSelect(s *scope, sel *ast.Select, q *ast.Query, resolve, r
 	}
 	if len(b.cols) < len(targets) {
 		cut := &plan.LProject{In: b.root}
-		for i, c := range b.cols {
+		for _, c := range append(b.cols[:len(b.cols):len(b.cols)], b.hidden...) {
 			cut.Exprs = append(cut.Exprs, c.ref())
 			cut.Out = append(cut.Out, plan.LCol{ID: c.id, Name: c.name, T: c.t})
-			_ = i
 		}
 		b.root = cut
 	}

@@ -36,7 +36,11 @@ type ExplainOptions struct {
 // one string of JSON. stats may be nil.
 func Explain(p *Planned, o ExplainOptions, stats StatsSource) []string {
 	x := &explainer{o: o, stats: stats, subplans: map[plan.Node][]labelled{}}
-	f := p.Fragment
+	return x.print(x.fragment(p.Fragment))
+}
+
+// fragment describes a whole plan: its root with the subplans below it.
+func (x *explainer) fragment(f *plan.Fragment) *xnode {
 	var subs []labelled
 	for i, ip := range f.InitPlans {
 		kind := ""
@@ -54,6 +58,12 @@ func Explain(p *Planned, o ExplainOptions, stats StatsSource) []string {
 		n.label = s.label
 		root.subs = append(root.subs, n)
 	}
+	return root
+}
+
+// print renders the tree below root.
+func (x *explainer) print(root *xnode) []string {
+	o, stats := x.o, x.stats
 	if o.JSON {
 		doc := map[string]any{"Plan": root.json(o)}
 		if stats != nil && (o.Analyze || o.Summary) {
@@ -100,6 +110,8 @@ type xnode struct {
 	subs     []*xnode
 	names    []string
 	hash     bool // the Hash above a build side: no numbers of its own
+	// about are properties that the title has in text.
+	about []prop
 }
 
 type prop struct {
@@ -640,7 +652,11 @@ func (n *xnode) text(lines *[]string, indent int, o ExplainOptions) {
 	}
 	ip := strings.Repeat(" ", in)
 	for _, p := range n.props {
-		*lines = append(*lines, fmt.Sprintf("%s%s: %v", ip, p.key, p.val))
+		val := p.val
+		if l, ok := val.([]string); ok {
+			val = strings.Join(l, ", ")
+		}
+		*lines = append(*lines, fmt.Sprintf("%s%s: %v", ip, p.key, val))
 	}
 	for _, s := range n.subs {
 		*lines = append(*lines, ip+s.label)
@@ -666,6 +682,9 @@ func (n *xnode) json(o ExplainOptions) map[string]any {
 		if !o.NoTiming {
 			m["Actual Startup Time"], m["Actual Total Time"] = millis(c.First)/loops, millis(c.Total)/loops
 		}
+	}
+	for _, p := range n.about {
+		m[p.key] = p.val
 	}
 	for _, p := range n.props {
 		if old, ok := m[p.key]; ok {

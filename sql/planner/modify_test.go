@@ -100,3 +100,135 @@ func TestModifyErrors(t *testing.T) {
 		t.Errorf("only %d statements", n)
 	}
 }
+
+// describeModify prints what Modify says besides the plan.
+func describeModify(p *PlannedModify) string {
+	m := p.Modify
+	d := &deparser{env: testEnv{}}
+	var sb strings.Builder
+	f := func(format string, args ...any) { fmt.Fprintf(&sb, format+"\n", args...) }
+	if m.Source != nil {
+		f("action %d new %v old %v file %d pos %d", m.Action, m.New, m.Old, m.File, m.Pos)
+	}
+	if m.KeyChanged {
+		f("key changed")
+	}
+	if p.Volatile {
+		f("volatile")
+	}
+	if m.Upsert {
+		f("upsert")
+	}
+	if len(p.ParamTypes) > 0 {
+		f("params %v", p.ParamTypes)
+	}
+	if m.In != nil {
+		f("in %v", m.In.Types())
+		f("fill %s", d.list(m.Fill))
+	}
+	if m.Where != nil {
+		f("where %s", d.expr(m.Where))
+	}
+	if c := m.Conflict; c != nil {
+		f("conflict nothing %v any %v blind %v sets %s where %s", c.DoNothing, c.Any, c.Blind, d.list(c.Sets), d.expr(c.Where))
+	}
+	for _, c := range m.Checks {
+		f("check %s: %s", c.Name, d.expr(c.Cond))
+	}
+	if m.Returning != nil {
+		f("extra %v returning %s", m.Extra, d.list(m.Returning))
+		for i, c := range p.Columns {
+			f("  %s %s %d.%d", c.Name, c.Type, c.TableOID, c.AttNum)
+			if m.ReturnSchema[i].Name != c.Name {
+				f("  but %s", m.ReturnSchema[i].Name)
+			}
+		}
+	}
+	if m.Source != nil {
+		sb.WriteString(strings.Join(ExplainModify(p, ExplainOptions{NoCosts: true, Verbose: true, Env: testEnv{}}, nil), "\n"))
+	}
+	return strings.TrimRight(sb.String(), "\n")
+}
+
+// TestModifyPlans compares what is planned with testdata/modify.txt: statement,
+// "----", description. Run with -rewrite to accept what changed, and read the
+// diff.
+func TestModifyPlans(t *testing.T) {
+	const file = "testdata/modify.txt"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := dmlCat(t)
+	var out strings.Builder
+	for _, rec := range strings.Split(strings.TrimSpace(string(b)), "\n\n") {
+		if strings.HasPrefix(rec, "#") {
+			out.WriteString(rec + "\n\n")
+			continue
+		}
+		sql, want, _ := strings.Cut(rec, "\n----\n")
+		sql = strings.TrimSuffix(sql, "\n----")
+		p, err := planModify(c, sql, Options{})
+		got := ""
+		if err != nil {
+			got = errorText(err)
+		} else {
+			got = describeModify(p)
+		}
+		if !*rewrite && got != want {
+			t.Errorf("%s\n--- got\n%s\n--- want\n%s", sql, got, want)
+		}
+		out.WriteString(sql + "\n----\n" + got + "\n\n")
+	}
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRowLocks(t *testing.T) {
+	c := dmlCat(t)
+	for _, tc := range []struct{ sql, want string }{
+		{"SELECT id FROM t FOR UPDATE", "t [1] 2 columns"},
+		{"SELECT b FROM t WHERE id = 1 ORDER BY a LIMIT 1 FOR UPDATE SKIP LOCKED", "t [1] skip 2 columns"},
+		{"SELECT t.b, k2.c FROM t, k2 WHERE t.id = k2.a FOR SHARE NOWAIT", "t [2] shared nowait k2 [3 4] shared nowait 5 columns"},
+		{"SELECT t.b FROM t, k2 WHERE t.id = k2.a FOR UPDATE OF k2 FOR SHARE", "k2 [1 2] t [3] shared 4 columns"},
+		{"SELECT b FROM t q FOR NO KEY UPDATE OF q", "t [1] 2 columns"},
+		{"SELECT a FROM ap FOR UPDATE", "1 columns"},
+		{"SELECT a FROM (SELECT a FROM t FOR UPDATE) x", "1 columns"},
+		{"SELECT count(*) FROM t FOR UPDATE", "0A000 FOR UPDATE is not allowed with aggregate functions"},
+		{"SELECT 1 FROM s LEFT JOIN t ON t.id = s.id FOR UPDATE", "0A000 FOR UPDATE cannot be applied to the nullable side of an outer join"},
+		{"SELECT 1 FROM t FOR UPDATE OF zz", "42P01 relation \"zz\" in FOR UPDATE clause not found in FROM clause\nat 31"},
+	} {
+		p, err := planText(c, tc.sql, Options{RowLocks: true})
+		got := ""
+		if err != nil {
+			got = errorText(err)
+		} else {
+			for _, l := range p.RowLocks {
+				got += fmt.Sprintf("%s %v ", l.Rel.Name(), l.Key)
+				for _, k := range l.Key {
+					if n := p.Fragment.Root.Schema()[k].Name; !contains(l.Rel.PrimaryKey(), n) {
+						t.Errorf("%s: key column is %s", tc.sql, n)
+					}
+				}
+				for _, s := range []struct {
+					on   bool
+					word string
+				}{{l.Shared, "shared "}, {l.NoWait, "nowait "}, {l.SkipLocked, "skip "}} {
+					if s.on {
+						got += s.word
+					}
+				}
+			}
+			got += fmt.Sprintf("%d columns", len(p.Fragment.Root.Schema()))
+			if p2, err := planText(c, tc.sql, Options{}); err != nil || len(p2.Fragment.Root.Schema()) != len(p.Columns) {
+				t.Errorf("%s: without RowLocks: %v", tc.sql, err)
+			}
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.sql, got, tc.want)
+		}
+	}
+}

@@ -52,6 +52,8 @@ type Options struct {
 	// PseudoColumns makes the columns _FILE, _POS, _KIND and _SEQ of stored tables
 	// known to the statement, outside of *: for plans that find rows to change.
 	PseudoColumns bool
+	// RowLocks makes Planned.RowLocks and the columns they need.
+	RowLocks bool
 	// Targets, when not nil, are the columns an INSERT ... SELECT or VALUES
 	// feeds: the result is coerced to them by assignment, 42804 when it cannot
 	// be.
@@ -81,8 +83,13 @@ type Planned struct {
 	ParamTypes []types.Type
 	// Volatile says that the plan contains volatile calls.
 	Volatile bool
-	// Locks are the relations that FOR UPDATE and its kin name.
+	// Locks are the relations that FOR UPDATE and its kin name, those inside
+	// subqueries and views included.
 	Locks []catalog.Relation
+	// RowLocks are those of them whose rows can be told, when Options.RowLocks asks
+	// for them: the result has columns behind Columns then, which whoever runs the
+	// plan cuts off.
+	RowLocks []RowLock
 	// Relations are all relations read, views included.
 	Relations []catalog.Relation
 }
@@ -110,6 +117,7 @@ type planner struct {
 	nextRec   int
 	relations []catalog.Relation
 	locks     []catalog.Relation
+	rowLocks  []rowLock
 	rebinding bool // a WITH item is bound again for another use
 	views     int  // nesting of views being expanded
 
@@ -175,11 +183,15 @@ func Plan(ctx context.Context, stmt ast.Stmt, text string, o Options) (*Planned,
 	if err != nil {
 		return nil, err
 	}
-	frag, err := p.physical(root, b.outIDs())
+	ids := b.outIDs()
+	for _, c := range b.hidden {
+		ids = append(ids, c.id)
+	}
+	frag, err := p.physical(root, ids)
 	if err != nil {
 		return nil, err
 	}
-	out := &Planned{Fragment: frag, ParamTypes: p.params, Volatile: p.volatile, Locks: p.locks, Relations: p.relations}
+	out := &Planned{Fragment: frag, RowLocks: p.lockResult(len(b.cols)), ParamTypes: p.params, Volatile: p.volatile, Locks: p.locks, Relations: p.relations}
 	for _, c := range b.cols {
 		col := Column{Name: c.name, Type: c.t}
 		if i := p.colInfo(c.id); i != nil && i.relID != nil && i.att >= 0 && !b.computed {
