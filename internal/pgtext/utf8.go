@@ -36,14 +36,8 @@ func BadUTF8(b []byte) int {
 // the encoding named. PostgreSQL shows as many bytes as the first one announces.
 func BadSequence(encoding string, b []byte) error {
 	want := 1
-	switch x := b[0]; {
-	case encoding != "UTF8" || x >= 0xf8:
-	case x >= 0xf0:
-		want = 4
-	case x >= 0xe0:
-		want = 3
-	case x >= 0xc0:
-		want = 2
+	if encoding == "UTF8" {
+		want = Announced(b[0])
 	}
 	const hex = "0123456789abcdef"
 	var s []byte
@@ -54,4 +48,19 @@ func BadSequence(encoding string, b []byte) error {
 		s = append(s, '0', 'x', hex[x>>4], hex[x&15])
 	}
 	return pgerr.New(pgerr.CharacterNotInRepertoire, "invalid byte sequence for encoding \"%s\": %s", encoding, s)
+}
+
+// Announced is how many bytes a UTF-8 sequence has by its first byte; 1 for what
+// begins none.
+func Announced(c byte) int {
+	switch {
+	case c >= 0xf8:
+	case c >= 0xf0:
+		return 4
+	case c >= 0xe0:
+		return 3
+	case c >= 0xc0:
+		return 2
+	}
+	return 1
 }
