@@ -199,7 +199,7 @@ func (c *compactTable) vectorsFit(when string) {
 	}
 	seen := map[string]bool{}
 	for _, e := range es {
-		if len(e.DVs) == 0 || int64(len(e.DVs)) != e.Rows {
+		if int64(len(e.DVs)) != e.Rows { // Java's may be empty
 			c.t.Errorf("%s: index file %s has %d vectors, %d rows", when, e.Name, len(e.DVs), e.Rows)
 		}
 		for _, v := range e.DVs {
