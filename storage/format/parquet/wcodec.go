@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
@@ -15,7 +16,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
-// compressor packs pages with one codec. It belongs to one writer.
+// compressor packs pages with one codec. It serves one column at a time.
 type compressor struct {
 	codec int32
 	level int
@@ -24,36 +25,123 @@ type compressor struct {
 	tmp   []byte
 }
 
-// newCompressor takes a value of file.compression; empty is zstd.
-func newCompressor(name string, level int) (*compressor, error) {
-	c := &compressor{level: level}
+// codec hands out compressors: a zstd encoder takes longer to make than a small
+// file to write, and columns are packed side by side.
+type codec struct {
+	id   int32
+	pool *sync.Pool
+}
+
+type codecKey struct {
+	id    int32
+	level int
+}
+
+var codecs sync.Map // codecKey -> *sync.Pool of *compressor
+
+// newCodec takes a value of file.compression; empty is zstd.
+func newCodec(name string, level int) (codec, error) {
+	id, err := codecOf(name)
+	if err != nil {
+		return codec{}, err
+	}
+	if id == codecZstd && level <= 0 {
+		level = 1
+	}
+	k := codecKey{id, level}
+	p, ok := codecs.Load(k)
+	if !ok {
+		p, _ = codecs.LoadOrStore(k, &sync.Pool{New: func() any { return &compressor{codec: id, level: level} }})
+	}
+	return codec{id, p.(*sync.Pool)}, nil
+}
+
+// pack gives use the page packed; packed is only valid while it runs.
+func (c codec) pack(src []byte, use func(packed []byte)) error {
+	x := c.pool.Get().(*compressor)
+	packed, err := x.pack(src)
+	if err == nil {
+		use(packed)
+	}
+	if cap(x.tmp) > 4<<20 {
+		x.tmp = nil
+	}
+	c.pool.Put(x)
+	return err
+}
+
+func codecOf(name string) (int32, error) {
 	switch strings.ToLower(name) {
 	case "", "zstd", "zstandard":
-		c.codec = codecZstd
-		if level <= 0 {
-			level = 1
-		}
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+		return codecZstd, nil
+	case "none", "uncompressed":
+		return codecNone, nil
+	case "snappy":
+		return codecSnappy, nil
+	case "gzip":
+		return codecGzip, nil
+	case "lz4":
+		return codecLZ4, nil
+	case "lz4_raw":
+		return codecLZ4Raw, nil
+	case "brotli":
+		return codecBrotli, nil
+	}
+	return 0, &fileio.UnsupportedError{Feature: "Parquet compression " + name}
+}
+
+// zstdPage packs with an encoder made at first use. Values that do not get
+// smaller (random numbers, packed indices) are found out by their beginning and
+// stored as they are: trying all of them takes longer than everything else that
+// is done to such a page.
+func (c *compressor) zstdPage(src []byte) ([]byte, error) {
+	if c.zstd == nil {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(c.level)), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow))
 		if err != nil {
 			return nil, fmt.Errorf("start zstd: %w", err)
 		}
 		c.zstd = e
-	case "none", "uncompressed":
-		c.codec = codecNone
-	case "snappy":
-		c.codec = codecSnappy
-	case "gzip":
-		c.codec = codecGzip
-	case "lz4":
-		c.codec = codecLZ4
-	case "lz4_raw":
-		c.codec = codecLZ4Raw
-	case "brotli":
-		c.codec = codecBrotli
-	default:
-		return nil, &fileio.UnsupportedError{Feature: "Parquet compression " + name}
 	}
-	return c, nil
+	if len(src) >= 4*zstdSample {
+		c.tmp = c.zstd.EncodeAll(src[len(src)/2:len(src)/2+zstdSample], c.tmp[:0])
+		if len(c.tmp) > zstdSample*97/100 {
+			c.tmp = zstdStored(c.tmp[:0], src)
+			return c.tmp, nil
+		}
+	}
+	c.tmp = c.zstd.EncodeAll(src, c.tmp[:0])
+	return c.tmp, nil
+}
+
+const (
+	zstdWindow = 1 << 20 // about a page
+	zstdSample = 16 << 10
+)
+
+// zstdStored appends src as a zstd frame of raw blocks.
+//
+//	magic FD2FB528 LE | descriptor: single segment, 4-byte content size | size
+//	block: 3 bytes LE: last | type 0 << 1 | size << 3; its bytes
+//
+// Source: RFC 8878, 3.1.1.
+func zstdStored(dst, src []byte) []byte {
+	const most = 128 << 10
+	dst = binary.LittleEndian.AppendUint32(dst, 0xfd2fb528)
+	dst = append(dst, 0b1010_0000)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(src)))
+	for {
+		n := min(len(src), most)
+		h := uint32(n) << 3
+		if n == len(src) {
+			h |= 1
+		}
+		dst = append(dst, byte(h), byte(h>>8), byte(h>>16))
+		dst = append(dst, src[:n]...)
+		if src = src[n:]; len(src) == 0 {
+			return dst
+		}
+	}
 }
 
 // pack returns src compressed, in scratch that lives until the next call.
@@ -62,7 +150,7 @@ func (c *compressor) pack(src []byte) ([]byte, error) {
 	case codecNone:
 		return src, nil
 	case codecZstd:
-		c.tmp = c.zstd.EncodeAll(src, c.tmp[:0])
+		return c.zstdPage(src)
 	case codecSnappy:
 		c.tmp = snappy.Encode(c.tmp[:cap(c.tmp)], src)
 	case codecGzip:
@@ -119,10 +207,4 @@ func lz4Literals(dst, src []byte) []byte {
 		dst = append(dst, 255)
 	}
 	return append(append(dst, byte(n)), src...)
-}
-
-func (c *compressor) close() {
-	if c.zstd != nil {
-		_ = c.zstd.Close() // nothing is buffered in it
-	}
 }

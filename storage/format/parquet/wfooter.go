@@ -190,7 +190,7 @@ func (w *Writer) groupMeta(t *twrite, i int) {
 		compressed += c.compressed
 		t.open(0)
 		t.i64(2, c.start())
-		c.meta(t, w.c.codec)
+		c.meta(t, w.c.id)
 		t.i64(4, c.offsetIndexOff)
 		t.i32(5, c.offsetIndexLen)
 		if c.columnIndexLen > 0 {

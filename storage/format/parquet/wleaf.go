@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"hash/maphash"
 	"math"
 	"math/bits"
 	"unicode/utf8"
@@ -11,6 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
 
 // leafWriter collects one column of the row group being written: levels and
@@ -18,11 +20,12 @@ import (
 type leafWriter struct {
 	l   *leaf
 	o   *writeOptions
-	c   *compressor
+	c   codec
 	w   int // width of a PLAIN value, 0 = byte array or boolean
 	cmp func(a, b []byte) int
 
 	// The page being filled.
+	ones       int // entries that are present, before those in defs; only without NULLs so far
 	defs, reps []uint8
 	entries    int
 	rows       int
@@ -32,6 +35,7 @@ type leafWriter struct {
 	nbits      int    // booleans in vals
 	idx        []uint32
 	lo, hi     []byte
+	loAt, hiAt uint64 // the first 8 bytes of lo and hi, for byte arrays
 	bounded    bool
 	nan        bool
 
@@ -82,11 +86,11 @@ type dictBuilder struct {
 	plain []byte // the values in PLAIN
 	offs  []int32
 	n     int
-	ints  intTable          // width 4 and 8
-	strs  map[string]uint32 // the rest
+	ints  intTable // width 4 and 8
+	strs  strTable // the rest
 }
 
-func newLeafWriter(l *leaf, o *writeOptions, c *compressor) *leafWriter {
+func newLeafWriter(l *leaf, o *writeOptions, c codec) *leafWriter {
 	w := &leafWriter{l: l, o: o, c: c, w: l.conv.width(l.node.el), cmp: plainCompare(l)}
 	w.useDict = o.dictionary(l) && l.node.el.typ != pBool
 	w.startChunk()
@@ -102,9 +106,6 @@ func (w *leafWriter) startChunk() {
 	w.dict = nil
 	if w.useDict {
 		w.dict = &dictBuilder{offs: []int32{0}}
-		if w.w != 4 && w.w != 8 {
-			w.dict.strs = map[string]uint32{}
-		}
 	}
 	w.bloom = nil
 	if n := w.o.bloomBytes(w.l); n > 0 {
@@ -240,10 +241,63 @@ func (w *leafWriter) boundFixed(p []byte) {
 	}
 }
 
+// boundBytes is bound for byte arrays: the first eight bytes decide most often.
+func (w *leafWriter) boundBytes(v []byte) {
+	p := uint64(0)
+	if len(v) >= 8 {
+		p = binary.BigEndian.Uint64(v)
+	} else {
+		for i, c := range v {
+			p |= uint64(c) << (56 - 8*i)
+		}
+	}
+	if w.bounded && p > w.loAt && p < w.hiAt {
+		return
+	}
+	w.bound(v)
+	w.loAt, w.hiAt = head8(w.lo), head8(w.hi)
+}
+
+// head8 is the first eight bytes of b as a number, padded with zeros.
+func head8(b []byte) uint64 {
+	if len(b) >= 8 {
+		return binary.BigEndian.Uint64(b)
+	}
+	p := uint64(0)
+	for i, c := range b {
+		p |= uint64(c) << (56 - 8*i)
+	}
+	return p
+}
+
+// putAll appends byte arrays from..to of v, none of them NULL.
+func (w *leafWriter) putAll(v *vec.StrView, from, to int) {
+	if w.dict != nil || w.bloom != nil {
+		for i := from; i < to; i++ {
+			w.putBytes(v.At(i))
+		}
+		return
+	}
+	offs := v.Offs[from : to+1]
+	total := int(offs[len(offs)-1]-offs[0]) + 4*(to-from)
+	w.raw += total
+	at := len(w.vals)
+	w.vals = grown(w.vals, at+total)
+	out := w.vals[at:]
+	a := offs[0]
+	for _, b := range offs[1:] {
+		x := v.Data[a:b]
+		w.boundBytes(x)
+		binary.LittleEndian.PutUint32(out, uint32(len(x)))
+		out = out[4+copy(out[4:], x):]
+		a = b
+	}
+}
+
 // putBytes appends one byte array.
 func (w *leafWriter) putBytes(v []byte) {
 	w.raw += 4 + len(v)
-	w.bound(v)
+	w.boundBytes(v)
 	if w.bloom != nil {
 		bloomInsert(w.bloom, xxhash.Sum64(v))
 	}
@@ -267,7 +321,7 @@ func (w *leafWriter) putIndexed(k int32, v []byte) {
 		return
 	}
 	w.raw += 4 + len(v)
-	w.bound(v)
+	w.boundBytes(v)
 	w.idx = append(w.idx, uint32(t))
 }
 
@@ -287,11 +341,10 @@ func (w *leafWriter) putBool(v bool) {
 
 // str numbers a value that is not 4 or 8 bytes wide.
 func (d *dictBuilder) str(v []byte, prefix bool) uint32 {
-	if i, ok := d.strs[string(v)]; ok {
+	i, fresh := d.strs.number(v, d, prefix)
+	if !fresh {
 		return i
 	}
-	i := uint32(d.n)
-	d.strs[string(v)] = i
 	d.n++
 	if prefix {
 		d.plain = binary.LittleEndian.AppendUint32(d.plain, uint32(len(v)))
@@ -309,6 +362,65 @@ func (d *dictBuilder) int(x uint64, v []byte) uint32 {
 		d.offs = append(d.offs, int32(len(d.plain)))
 	}
 	return i
+}
+
+// at returns value i without its length.
+func (d *dictBuilder) at(i uint32, prefix bool) []byte {
+	b := d.plain[d.offs[i]:d.offs[i+1]]
+	if prefix {
+		b = b[4:]
+	}
+	return b
+}
+
+// strTable maps byte strings to their numbers in a dictionary by open addressing;
+// slots hold number+1. The seed keeps values that someone chose from meeting in
+// one slot.
+type strTable struct {
+	hashes []uint64
+	nums   []uint32
+	used   int
+	seed   maphash.Seed
+}
+
+// number returns v's number in d, which is the next one when v is new.
+func (t *strTable) number(v []byte, d *dictBuilder, prefix bool) (uint32, bool) {
+	if 2*t.used >= len(t.nums) {
+		t.grow()
+	}
+	h := maphash.Bytes(t.seed, v)
+	mask := uint64(len(t.nums) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		n := t.nums[i]
+		if n == 0 {
+			t.hashes[i], t.nums[i] = h, uint32(d.n+1)
+			t.used++
+			return uint32(d.n), true
+		}
+		if t.hashes[i] == h && bytes.Equal(d.at(n-1, prefix), v) {
+			return n - 1, false
+		}
+	}
+}
+
+func (t *strTable) grow() {
+	if len(t.nums) == 0 {
+		t.seed = maphash.MakeSeed()
+	}
+	old := *t
+	n := max(2*len(old.nums), 64)
+	t.hashes, t.nums = make([]uint64, n), make([]uint32, n)
+	mask := uint64(n - 1)
+	for j, num := range old.nums {
+		if num == 0 {
+			continue
+		}
+		i := old.hashes[j] & mask
+		for t.nums[i] != 0 {
+			i = (i + 1) & mask
+		}
+		t.hashes[i], t.nums[i] = old.hashes[j], num
+	}
 }
 
 // intTable maps integers to numbers by open addressing; slots hold number+1.
@@ -364,6 +476,18 @@ func (w *leafWriter) pageBytes() int {
 	return n + (len(w.defs)+len(w.reps))/8
 }
 
+// judge gives a dictionary up that is too big, or that most likely does not pay:
+// in the first page, nearly every value of thousands is new.
+func (w *leafWriter) judge() {
+	d := w.dict
+	if d == nil {
+		return
+	}
+	if len(d.plain) > w.o.dictBytes || len(w.pages) == 0 && len(w.idx) >= 4096 && d.n > len(w.idx)/20*19 {
+		w.undict()
+	}
+}
+
 // full reports whether the page should end here.
 func (w *leafWriter) full() bool {
 	return w.rows >= w.o.pageRows || w.pageBytes() >= w.o.pageBytes || w.raw >= 64*w.o.pageBytes
@@ -391,7 +515,11 @@ func (w *leafWriter) flushPage() error {
 		b = appendLevels(b, w.reps, w.l.node.rep)
 	}
 	if w.l.node.def > 0 {
-		b = appendLevels(b, w.defs, w.l.node.def)
+		if len(w.defs) == 0 {
+			b = appendOnes(b, w.ones, w.l.node.def)
+		} else {
+			b = appendLevels(b, w.defs, w.l.node.def)
+		}
 	}
 	levels := len(b)
 	if w.dict != nil {
@@ -410,17 +538,17 @@ func (w *leafWriter) flushPage() error {
 		b = append(b, w.vals...)
 	}
 	w.body = b
-	packed, err := w.c.pack(b)
-	if err != nil {
-		return err
-	}
 	p := pageInfo{off: int64(len(w.out)), first: w.chunkRows, nulls: w.nulls, null: w.nulls == int64(w.entries), enc: enc}
 	if w.bounded {
 		p.lo, p.hi = bytes.Clone(w.lo), bytes.Clone(w.hi)
 	}
-	w.header(pageData, int32(w.entries), enc, b, packed)
-	w.out = append(append(w.out, w.head.b...), packed...)
-	p.size = int32(len(w.head.b) + len(packed))
+	if err := w.c.pack(b, func(packed []byte) {
+		w.header(pageData, int32(w.entries), enc, b, packed)
+		w.out = append(append(w.out, w.head.b...), packed...)
+	}); err != nil {
+		return err
+	}
+	p.size = int32(int64(len(w.out)) - p.off)
 	w.uncompressed += int64(len(w.head.b) + len(b))
 	w.pages = append(w.pages, p)
 	w.endPage()
@@ -437,7 +565,7 @@ func (w *leafWriter) endPage() {
 		w.clo, w.chi, w.cbounded = widen(w.cmp, w.cbounded, w.clo, w.chi, w.lo, w.hi)
 	}
 	w.defs, w.reps, w.vals, w.idx = w.defs[:0], w.reps[:0], w.vals[:0], w.idx[:0]
-	w.entries, w.rows, w.nulls, w.raw, w.nbits = 0, 0, 0, 0, 0
+	w.entries, w.rows, w.nulls, w.raw, w.nbits, w.ones = 0, 0, 0, 0, 0, 0
 	w.bounded, w.nan = false, false
 }
 
@@ -455,6 +583,17 @@ func appendLevels(b []byte, v []uint8, max int) []byte {
 	at := len(b)
 	b = append(b, 0, 0, 0, 0)
 	b = appendHybrid(b, v, levelWidth(max))
+	binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	return b
+}
+
+// appendOnes is appendLevels for n entries at level 1, which is present where a
+// column is flat.
+func appendOnes(b []byte, n, max int) []byte {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.AppendUvarint(b, uint64(n)<<1)
+	b = append(b, byte(max))
 	binary.LittleEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	return b
 }
@@ -496,12 +635,13 @@ func (w *leafWriter) finishChunk(off int64) ([][]byte, *writtenChunk, error) {
 	var parts [][]byte
 	if w.kept != nil {
 		body := w.kept.plain[:w.kept.offs[w.keptN]]
-		packed, err := w.c.pack(body)
-		if err != nil {
+		var d []byte
+		if err := w.c.pack(body, func(packed []byte) {
+			w.header(pageDict, int32(w.keptN), encPlainDict, body, packed)
+			d = append(bytes.Clone(w.head.b), packed...)
+		}); err != nil {
 			return nil, nil, err
 		}
-		w.header(pageDict, int32(w.keptN), encPlainDict, body, packed)
-		d := append(bytes.Clone(w.head.b), packed...)
 		parts = append(parts, d)
 		w.uncompressed += int64(len(w.head.b) + len(body))
 		c.dictOff, c.dataOff = off, off+int64(len(d))

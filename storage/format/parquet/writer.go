@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/apache/arrow/go/v15/arrow"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -21,11 +24,12 @@ import (
 type Writer struct {
 	w      io.Writer
 	o      *writeOptions
-	c      *compressor
+	c      codec
 	schema types.Schema
 	els    []element
 	cols   []*columnWriter
 	leaves []*leafWriter
+	order  []int // of columns, those that cost most first
 
 	off    int64
 	rows   int64 // of finished row groups
@@ -185,7 +189,7 @@ func create(out io.Writer, s types.Schema, fo format.WriteOptions) (*Writer, err
 			return nil, fmt.Errorf("option parquet.compression.codec.zstd.level: %q is not a number", v)
 		}
 	}
-	if w.c, err = newCompressor(fo.Compression, level); err != nil {
+	if w.c, err = newCodec(fo.Compression, level); err != nil {
 		return nil, err
 	}
 	for i, f := range s {
@@ -200,6 +204,13 @@ func create(out io.Writer, s types.Schema, fo format.WriteOptions) (*Writer, err
 			w.leaves = append(w.leaves, lw)
 		})
 		w.cols = append(w.cols, c)
+	}
+	for _, costly := range []bool{true, false} {
+		for i, c := range w.cols {
+			if (len(c.leaves) > 1 || c.leaves[0].w == 0) == costly {
+				w.order = append(w.order, i)
+			}
+		}
 	}
 	if o.err != nil {
 		return nil, o.err
@@ -228,9 +239,14 @@ func (w *Writer) write(b []byte) error {
 	return w.err
 }
 
-// stepRows is how many rows are written between looks at page and row group
-// sizes.
-const stepRows = 1024
+// stepRows is how many rows of a column are written between looks at its page's
+// size; blockRows how many of all columns between looks at the row group's.
+const (
+	stepRows  = 1024
+	blockRows = 16 << 10
+	// parallelCells make it worth to start another goroutine.
+	parallelCells = 8 << 10
+)
 
 // Write appends n rows. See format.Writer.
 func (w *Writer) Write(cols []arrow.Array, n int) error {
@@ -245,50 +261,83 @@ func (w *Writer) Write(cols []arrow.Array, n int) error {
 			return fmt.Errorf("write Parquet: column %s has %d rows, not %d", w.schema[i].Name, a.Len(), n)
 		}
 	}
+	block := blockRows
+	if w.o.blockBytes < 16<<20 {
+		block = stepRows
+	}
 	for at := 0; at < n; {
-		k := n - at
-		for _, l := range w.leaves {
-			k = min(k, stepRows, l.o.pageRows-l.rows)
-		}
-		for i, a := range cols {
-			k = min(k, rowsOfBytes(a, at, k, w.o.pageBytes))
-			_ = i
-		}
-		for i, a := range cols {
-			if err := w.cols[i].append(a, at, at+k); err != nil {
-				w.err = fmt.Errorf("write Parquet: column %s: %w", w.schema[i].Name, err)
-				return w.err
-			}
+		k := min(n-at, block)
+		if err := w.block(cols, at, at+k); err != nil {
+			w.err = err
+			return err
 		}
 		at += k
 		w.group += int64(k)
-		if err := w.endStep(); err != nil {
-			return err
+		if w.Buffered() >= w.o.blockBytes {
+			if err := w.endGroup(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// endStep ends pages that are full, and the row group when it is.
-func (w *Writer) endStep() error {
-	size := int64(0)
-	for _, l := range w.leaves {
-		if l.dict != nil && len(l.dict.plain) > w.o.dictBytes {
-			l.undict()
+// block writes rows of every column. Columns do not know of each other, so a big
+// block is shared out to the cores, the costly ones first.
+func (w *Writer) block(cols []arrow.Array, from, to int) error {
+	one := func(i int) error {
+		if err := w.cols[i].write(cols[i], from, to); err != nil {
+			return fmt.Errorf("write Parquet: column %s: %w", w.schema[i].Name, err)
 		}
-		if l.full() {
-			if err := l.flushPage(); err != nil {
-				w.err = fmt.Errorf("write Parquet: %w", err)
-				return w.err
+		return nil
+	}
+	workers := min(runtime.GOMAXPROCS(0), len(cols))
+	if workers == 1 || (to-from)*len(cols) < parallelCells {
+		for i := range cols {
+			if err := one(i); err != nil {
+				return err
 			}
 		}
-		size += int64(len(l.out) + l.pageBytes())
-		if l.dict != nil {
-			size += int64(len(l.dict.plain))
-		}
+		return nil
 	}
-	if size >= w.o.blockBytes {
-		return w.endGroup()
+	var g errgroup.Group
+	var next atomic.Int32
+	for range workers {
+		g.Go(func() error {
+			for {
+				k := int(next.Add(1)) - 1
+				if k >= len(w.order) {
+					return nil
+				}
+				if err := one(w.order[k]); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// write appends rows of one column, ending pages where they are full.
+func (c *columnWriter) write(a arrow.Array, from, to int) error {
+	for from < to {
+		k := min(to-from, stepRows)
+		for _, l := range c.leaves {
+			k = min(k, l.o.pageRows-l.rows)
+		}
+		k = rowsOfBytes(a, from, k, c.leaves[0].o.pageBytes)
+		if err := c.append(a, from, from+k); err != nil {
+			return err
+		}
+		from += k
+		for _, l := range c.leaves {
+			l.judge()
+			if l.full() {
+				if err := l.flushPage(); err != nil {
+					return err
+				}
+			}
+		}
 	}
 	return nil
 }
@@ -350,7 +399,6 @@ func (w *Writer) Close() ([]format.ColumnStats, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
-	defer w.c.close()
 	if err := w.endGroup(); err != nil {
 		return nil, err
 	}

@@ -71,16 +71,22 @@ func (c *columnWriter) flat(w *leafWriter, a arrow.Array, from, to int) error {
 		}
 		return c.values(w, a, nil, from, to)
 	}
-	at := len(w.defs)
-	w.defs = grown(w.defs, at+n)
-	defs := w.defs[at:]
 	d := a.Data()
 	if d.NullN() == 0 || len(a.NullBitmapBytes()) == 0 {
-		for i := range defs {
-			defs[i] = 1
+		if len(w.defs) == 0 {
+			w.ones += n
+		} else {
+			w.present(n)
 		}
 		return c.values(w, a, nil, from, to)
 	}
+	if w.ones > 0 {
+		w.present(w.ones)
+		w.ones = 0
+	}
+	at := len(w.defs)
+	w.defs = grown(w.defs, at+n)
+	defs := w.defs[at:]
 	bm, off := a.NullBitmapBytes(), d.Offset()+from
 	c.idx = c.idx[:0]
 	for i := range defs {
@@ -94,6 +100,15 @@ func (c *columnWriter) flat(w *leafWriter, a arrow.Array, from, to int) error {
 		return c.values(w, a, nil, from, to)
 	}
 	return c.values(w, a, c.idx, 0, 0)
+}
+
+// present notes n entries that are not NULL.
+func (w *leafWriter) present(n int) {
+	at := len(w.defs)
+	w.defs = grown(w.defs, at+n)
+	for i := range w.defs[at:] {
+		w.defs[at+i] = 1
+	}
 }
 
 // values appends elements of a: those in idx, or from..to when idx is nil. None
@@ -114,6 +129,10 @@ func (c *columnWriter) values(w *leafWriter, a arrow.Array, idx []int32, from, t
 			break
 		}
 		v := vec.ViewStr(a)
+		if idx == nil {
+			w.putAll(&v, from, to)
+			return nil
+		}
 		each(idx, from, to, func(i int) { w.putBytes(v.At(i)) })
 		return nil
 	case *array.Dictionary:
