@@ -408,6 +408,11 @@ func (a *alteration) updateType(c UpdateType) error {
 		} else if err := a.checkNullability(from, to.NotNull, name); err != nil {
 			return to, err
 		}
+		if x, y := from.WithNotNull(false), to.WithNotNull(false); types.PaimonString(x) == types.PaimonString(y) {
+			// The same type: nothing to cast, though Java has code for few of these.
+			from.NotNull = to.NotNull
+			return from, nil
+		}
 		explicit := !Options(a.old.Options).Flag(optNoExplicitCast, false)
 		if isBlob(from) || isBlob(to) || !canCast(from, to, explicit) {
 			return to, refuse(NotAllowed, "the type of column %q cannot be changed from %s to %s", name, types.PaimonString(from), types.PaimonString(to)).on(name)

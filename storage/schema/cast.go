@@ -632,24 +632,29 @@ func textCast(to types.Type, bad error) (func(types.Datum) (types.Datum, error),
 		}, nil
 	case to.Kind == types.Date:
 		return func(d types.Datum) (types.Datum, error) {
-			t, ok := parseTime(d.(string), "2006-1-2")
+			v, ok := javaDate(d.(string))
 			if !ok {
 				return nil, fail(d.(string))
 			}
-			return floorDiv(t.Unix(), 86400), nil
+			return v, nil
 		}, nil
 	case to.Kind == types.Time:
 		return func(d types.Datum) (types.Datum, error) {
-			t, ok := parseTime(d.(string), "15:4:5", "15:4")
+			ms, ok := javaTime(d.(string))
 			if !ok {
 				return nil, fail(d.(string))
 			}
-			us := int64(t.Hour()*3600+t.Minute()*60+t.Second())*1_000_000 + int64(t.Nanosecond()/1000)
-			return truncTime(to, us/1000*1000), nil
+			return truncTime(to, ms*1000), nil
 		}, nil
 	case isTimestamp(to):
 		return func(d types.Datum) (types.Datum, error) {
-			t, ok := parseTime(strings.Replace(d.(string), "T", " ", 1), "2006-1-2 15:4:5", "2006-1-2 15:4", "2006-1-2")
+			if s := d.(string); to.Kind == types.Timestamp && digitsOnly(s) {
+				if v, ok := epochOf(to, s); ok {
+					return v, nil
+				}
+				return nil, fail(s)
+			}
+			t, ok := parseTime(d.(string), "2006-1-2 15:4:5", "2006-1-2")
 			if !ok {
 				return nil, fail(d.(string))
 			}
