@@ -113,8 +113,12 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
 // Merge lays d, made after c in the same transaction, over c. A file that c
 // added and d deletes is in neither: it is returned in dropped, to be deleted
-// once nobody reads it.
+// once nobody reads it. What d overwrites takes c's files of those partitions
+// away too.
 func Merge(c, d Changes) (out Changes, dropped []manifest.Entry) {
+	if c.Empty() && c.Reads == nil {
+		return d, nil
+	}
 	out = c
 	if out.Kind == "" {
 		out.Kind = d.Kind
@@ -122,36 +126,104 @@ func Merge(c, d Changes) (out Changes, dropped []manifest.Entry) {
 	if d.Kind == Overwrite {
 		out.Kind = Overwrite
 	}
-	added := map[string]int{}
-	for i, e := range c.Files {
-		if e.Kind == manifest.Add {
-			added[e.File.Name] = i
+	if out.Operation != d.Operation {
+		out.Operation = "" // several statements are no one operation
+	}
+	late, kept := cancel(c.Files, d.Files)
+	indexes := c.Indexes
+	if d.Overwrite != nil {
+		parts, all := replacedBy(d.Overwrite, d.Files)
+		gone := func(image []byte) bool { return all || parts[partitionKey(image)] }
+		indexes = nil
+		kept = slices.DeleteFunc(kept, func(e manifest.Entry) bool { return gone(e.Partition) })
+		for _, e := range c.Indexes {
+			if !gone(e.Partition) {
+				indexes = append(indexes, e)
+			}
+		}
+		out.Overwrite = union(c.Overwrite, &Replacement{Partitions: keysOf(parts, all)}, c.Files)
+	}
+	out.Files = append(kept, late...)
+	stays := map[string]bool{} // names that are still used, or were before c
+	for _, e := range out.Files {
+		stays[e.File.Name] = true
+	}
+	for _, e := range c.Files {
+		if e.Kind == manifest.Delete {
+			stays[e.File.Name] = true
+		}
+	}
+	for _, e := range c.Files {
+		if e.Kind == manifest.Add && !stays[e.File.Name] {
+			stays[e.File.Name] = true
+			dropped = append(dropped, e)
+		}
+	}
+	out.Changelog = append(append([]manifest.Entry(nil), c.Changelog...), d.Changelog...)
+	out.Indexes = mergeIndexes(indexes, d.Indexes)
+	out.Reads = c.Reads.union(d.Reads)
+	out.Force = c.Force || d.Force
+	if d.Statistics != "" {
+		out.Statistics = d.Statistics
+	}
+	return out, dropped
+}
+
+// cancel returns what is left of two lists of changes when what the first adds
+// and the second deletes is taken out of both.
+func cancel(first, second []manifest.Entry) (late, kept []manifest.Entry) {
+	added := map[manifest.Identity]int{}
+	for i := range first {
+		if first[i].Kind == manifest.Add {
+			added[first[i].Identity()] = i
 		}
 	}
 	gone := map[int]bool{}
-	var late []manifest.Entry
-	for _, e := range d.Files {
-		if i, ok := added[e.File.Name]; ok && e.Kind == manifest.Delete {
-			gone[i] = true
-			dropped = append(dropped, c.Files[i])
-			continue
+	for i := range second {
+		if second[i].Kind == manifest.Delete {
+			if at, ok := added[second[i].Identity()]; ok && !gone[at] {
+				gone[at] = true
+				continue
+			}
 		}
-		late = append(late, e)
+		late = append(late, second[i])
 	}
-	out.Files = make([]manifest.Entry, 0, len(c.Files)+len(late))
-	for i, e := range c.Files {
+	kept = make([]manifest.Entry, 0, len(first)+len(second))
+	for i := range first {
 		if !gone[i] {
-			out.Files = append(out.Files, e)
+			kept = append(kept, first[i])
 		}
 	}
-	out.Files = append(out.Files, late...)
-	out.Changelog = append(append([]manifest.Entry(nil), c.Changelog...), d.Changelog...)
-	out.Indexes = mergeIndexes(c.Indexes, d.Indexes)
-	out.Reads = c.Reads.union(d.Reads)
-	if d.Overwrite != nil {
-		out.Overwrite = d.Overwrite
+	return late, kept
+}
+
+// union is the replacement of what a or b replaces; b names its partitions, those
+// of a dynamic a are those of its files.
+func union(a, b *Replacement, files []manifest.Entry) *Replacement {
+	if a == nil || b.Partitions == nil {
+		return b
 	}
-	return out, dropped
+	parts, all := replacedBy(a, files)
+	if all {
+		return &Replacement{}
+	}
+	for _, p := range b.Partitions {
+		parts[partitionKey(p)] = true
+	}
+	return &Replacement{Partitions: keysOf(parts, false)}
+}
+
+// keysOf returns partition images in order; nil = all.
+func keysOf(parts map[string]bool, all bool) [][]byte {
+	if all {
+		return nil
+	}
+	out := make([][]byte, 0, len(parts))
+	for p := range parts {
+		out = append(out, []byte(p))
+	}
+	slices.SortFunc(out, bytes.Compare)
+	return out
 }
 
 // ConflictError says which check failed. It is final: the caller reads again.

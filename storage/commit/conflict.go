@@ -153,7 +153,7 @@ func (s *state) checkBuckets(ctx context.Context) error {
 		if Kind(sn.CommitKind) != Overwrite && Kind(sn.CommitKind) != Append {
 			continue
 		}
-		entries, err := s.p.deltaOf(ctx, sn)
+		entries, err := s.p.Delta(ctx, sn)
 		if err != nil {
 			return err
 		}

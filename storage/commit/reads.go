@@ -60,7 +60,7 @@ func (w *readCheck) check(ctx context.Context, sch *schema.Table, latest *snapsh
 		if len(files) == 0 && (quiet || len(w.reads.Keys) == 0) {
 			continue
 		}
-		entries, err := w.p.deltaOf(ctx, s)
+		entries, err := w.p.Delta(ctx, s)
 		if missing := (*fileio.MissingError)(nil); errors.As(err, &missing) {
 			return no(id, "what snapshot %d changed is not known any more", id)
 		} else if err != nil {
@@ -82,25 +82,6 @@ func (w *readCheck) check(ctx context.Context, sch *schema.Table, latest *snapsh
 	}
 	w.seen = now
 	return nil
-}
-
-// deltaOf returns the entries of a snapshot's delta.
-func (p *Publisher) deltaOf(ctx context.Context, s *snapshot.Snapshot) ([]*manifest.Entry, error) {
-	metas, err := p.o.Manifests.List(ctx, p.o.IO, p.o.Dir+"/manifest/"+s.DeltaManifestList)
-	if err != nil {
-		return nil, err
-	}
-	lists, err := p.entries(ctx, metas)
-	if err != nil {
-		return nil, err
-	}
-	var out []*manifest.Entry
-	for _, l := range lists {
-		for i := range l {
-			out = append(out, &l[i])
-		}
-	}
-	return out, nil
 }
 
 // removed returns a file of files that entries remove; one that only changes its

@@ -17,8 +17,11 @@ type Identity struct {
 
 // Identity returns the identity of e.
 func (e *Entry) Identity() Identity {
-	f := e.File
-	id := Identity{Partition: string(e.Partition), Name: f.Name, External: f.ExternalPath, Bucket: e.Bucket, Level: f.Level}
+	f, part := e.File, e.Partition
+	if len(part) == 0 {
+		part = emptyRow
+	}
+	id := Identity{Partition: string(part), Name: f.Name, External: f.ExternalPath, Bucket: e.Bucket, Level: f.Level}
 	if len(f.ExtraFiles) > 0 || len(f.EmbeddedIndex) > 0 {
 		id.Extra = strings.Join(f.ExtraFiles, "\x00") + "\x00\x00" + string(f.EmbeddedIndex)
 	}

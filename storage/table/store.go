@@ -35,6 +35,8 @@ type branch struct {
 	schemas   *schema.Manager
 	snapshots *snapshot.Manager
 	publisher *commit.Publisher
+	// maintenance holds a token while expiry, a rollback or a change of tags runs.
+	maintenance chan struct{}
 }
 
 // Open returns the table in directory dir of env's warehouse. Nothing is read:
@@ -69,7 +71,7 @@ func (t *FileStore) branch(name string) *branch {
 	b, ok := t.branches[name]
 	if !ok {
 		root := snapshot.BranchRoot(t.dir, name)
-		b = &branch{name: name, schemas: schema.NewManager(t.env.IO, root), snapshots: snapshot.NewManager(t.env.IO, root)}
+		b = &branch{name: name, maintenance: make(chan struct{}, 1), schemas: schema.NewManager(t.env.IO, root), snapshots: snapshot.NewManager(t.env.IO, root)}
 		b.publisher = t.newPublisher(b)
 		t.branches[name] = b
 	}
