@@ -163,41 +163,82 @@ func (p *planner) array(s *scope, e *ast.Array, want *types.Type) (plan.Expr, er
 	return &plan.MakeArray{Elems: out, T: types.ArrayOf(t.WithNotNull(false)).WithNotNull(true)}, nil
 }
 
+// mapLiteral binds MAP[k, v, ...] and MULTISET[e, ...]: keys are brought to one
+// type, values to another.
 func (p *planner) mapLiteral(s *scope, e *ast.MapLiteral) (plan.Expr, error) {
 	es, err := p.exprs(s, e.Elems)
 	if err != nil {
 		return nil, err
 	}
-	var locs []ast.Pos
-	for _, x := range e.Elems {
-		locs = append(locs, p.loc(x))
+	if !e.Multiset && len(es)%2 != 0 {
+		return nil, p.errAt(pgerr.SyntaxError, e.Pos, "a map needs a value for every key")
 	}
-	name := "map"
+	var ks, vs []plan.Expr
+	var kl, vl []ast.Pos
+	for i, x := range es {
+		if e.Multiset || i%2 == 0 {
+			ks, kl = append(ks, x), append(kl, p.loc(e.Elems[i]))
+		} else {
+			vs, vl = append(vs, x), append(vl, p.loc(e.Elems[i]))
+		}
+	}
+	t := types.MapOf(types.Of(types.Text), types.Of(types.Text))
 	if e.Multiset {
-		name = "multiset"
+		*t.Elem, t.Multiset = types.Of(types.Int4), true
 	}
-	if !e.Multiset && len(es) > 0 && len(es)%2 == 0 {
-		var ks, vs []plan.Expr
-		var kl, vl []ast.Pos
-		for i := 0; i < len(es); i += 2 {
-			ks, vs = append(ks, es[i]), append(vs, es[i+1])
-			kl, vl = append(kl, locs[i]), append(vl, locs[i+1])
-		}
-		if ks, _, err = p.coerceCommon("MAP", ks, kl); err != nil {
-			return nil, err
-		}
-		if vs, _, err = p.coerceCommon("MAP", vs, vl); err != nil {
-			return nil, err
-		}
-		for i := range ks {
-			es[2*i], es[2*i+1] = ks[i], vs[i]
-		}
-	} else if e.Multiset && len(es) > 0 {
-		if es, _, err = p.coerceCommon("MULTISET", es, locs); err != nil {
+	if len(ks) > 0 {
+		if ks, *t.Key, err = p.coerceCommon("MAP", ks, kl); err != nil {
 			return nil, err
 		}
 	}
-	return p.callNamed(name, es, locs, e.Pos)
+	if len(vs) > 0 {
+		if vs, *t.Elem, err = p.coerceCommon("MAP", vs, vl); err != nil {
+			return nil, err
+		}
+	}
+	return p.makeMap(t, ks, vs), nil
+}
+
+// makeMap calls the function that makes a map of type t.
+func (p *planner) makeMap(t types.Type, ks, vs []plan.Expr) plan.Expr {
+	var args []plan.Expr
+	for i := range ks {
+		args = append(args, ks[i])
+		if !t.Multiset {
+			args = append(args, vs[i])
+		}
+	}
+	c := &plan.Call{F: function.MakeMap(t, len(args)), Args: args, T: t, Pos: -1}
+	if p.maps == nil {
+		p.maps = map[*plan.Call]bool{}
+	}
+	p.maps[c] = true
+	return c
+}
+
+// coerceMap brings the members of a map literal to the types of a map that is
+// wanted; nil when they cannot be.
+func (p *planner) coerceMap(c *plan.Call, to types.Type, ctx function.CastContext, pos ast.Pos) (plan.Expr, error) {
+	var ks, vs []plan.Expr
+	for i, a := range c.Args {
+		want := to.Key.SQL().WithNotNull(false)
+		if !to.Multiset && i%2 == 1 {
+			want = to.Elem.SQL().WithNotNull(false)
+		}
+		x, err := p.coerce(a, want, ctx, pos)
+		if x == nil || err != nil {
+			return nil, err
+		}
+		if x, err = p.oneForm(x, want); err != nil {
+			return nil, err
+		}
+		if !to.Multiset && i%2 == 1 {
+			vs = append(vs, x)
+		} else {
+			ks = append(ks, x)
+		}
+	}
+	return p.makeMap(to, ks, vs), nil
 }
 
 func (p *planner) row(s *scope, e *ast.Row) (plan.Expr, error) {

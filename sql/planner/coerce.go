@@ -105,6 +105,9 @@ func (p *planner) coerce(e plan.Expr, to types.Type, ctx function.CastContext, p
 	case types.Unknown:
 		return nil, nil
 	}
+	if c, ok := e.(*plan.Call); ok && p.maps[c] && to.Kind == types.Map && c.T.Multiset == to.Multiset {
+		return p.coerceMap(c, to, ctx, pos)
+	}
 	if sameType(from, to) {
 		if to.Kind == types.Record || sameMods(from, to) {
 			return e, nil

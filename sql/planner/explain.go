@@ -109,7 +109,8 @@ type xnode struct {
 	kids     []*xnode
 	subs     []*xnode
 	names    []string
-	hash     bool // the Hash above a build side: no numbers of its own
+	output   []string // what VERBOSE shows as Output; nil = names
+	hash     bool     // the Hash above a build side: no numbers of its own
 	// about are properties that the title has in text.
 	about []prop
 }
@@ -126,6 +127,10 @@ type explainer struct {
 }
 
 func (x *explainer) dep(names []string) *deparser { return &deparser{names: names, env: x.o.Env} }
+
+// maxName is how long the text of an expression may be that stands for a column
+// above the projection that computes it; beyond it stands the column's name.
+const maxName = 60
 
 // node describes a plan node. Projections are not shown, as in PostgreSQL,
 // unless VERBOSE asks; their columns keep readable names.
@@ -219,8 +224,12 @@ func (x *explainer) node(n plan.Node, _ any) *xnode {
 		k := x.node(n.Input, nil)
 		d := x.dep(k.names)
 		names := make([]string, len(n.Exprs))
+		shown := make([]string, len(n.Exprs))
 		for i, e := range n.Exprs {
-			names[i] = d.expr(e)
+			shown[i] = d.expr(e)
+			if names[i] = shown[i]; len(shown[i]) > maxName {
+				names[i] = ast.QuoteIdent(n.Out[i].Name)
+			}
 		}
 		if !x.o.Verbose {
 			k.names = names
@@ -228,7 +237,7 @@ func (x *explainer) node(n plan.Node, _ any) *xnode {
 			return k
 		}
 		out.kids = []*xnode{k}
-		out.typ, out.title, out.names = "Project", "Project", names
+		out.typ, out.title, out.names, out.output = "Project", "Project", names, shown
 	case *plan.ProjectSet:
 		k := kid(n.Input)
 		out.typ, out.title = "ProjectSet", "ProjectSet"
@@ -394,7 +403,11 @@ func (x *explainer) node(n plan.Node, _ any) *xnode {
 		}
 	}
 	if x.o.Verbose {
-		out.props = append([]prop{{"Output", strings.Join(out.names, ", ")}}, out.props...)
+		shown := out.names
+		if out.output != nil {
+			shown = out.output
+		}
+		out.props = append([]prop{{"Output", strings.Join(shown, ", ")}}, out.props...)
 	}
 	if out.counters != nil {
 		if out.counters.RowsRemoved > 0 {

@@ -23,7 +23,7 @@ func ExplainModify(p *PlannedModify, o ExplainOptions, stats StatsSource) []stri
 		n.about = append(n.about, prop{"Schema", m.Target.Schema()})
 	}
 	n.title = m.Op.String() + " on " + shown
-	if m.Alias != "" && m.Alias != rel {
+	if m.Alias != "" && !strings.EqualFold(m.Alias, rel) {
 		n.title += " " + m.Alias
 	}
 	if stats != nil && o.Analyze {

@@ -258,7 +258,7 @@ func (m *modifier) fromQuery(b *bound, cols []int, list []*ast.AssignTarget, sta
 	b.root = p.exactCols(b)
 	vals := make([]plan.Expr, len(b.cols))
 	for i := range b.cols {
-		if b.proj != nil && i < len(b.proj.Exprs) && isUnknown(b.proj.Exprs[i]) {
+		if b.proj != nil && i < len(b.proj.Exprs) && m.literal(b.proj.Exprs[i], cols[i]) {
 			// A literal or parameter of the select list takes the column's type.
 			x, err := p.assign(b.proj.Exprs[i], Target{Name: m.t.cols[cols[i]].Name, Type: m.t.cols[cols[i]].Type}, pos(i))
 			if err != nil {
@@ -277,6 +277,18 @@ func (m *modifier) fromQuery(b *bound, cols []int, list []*ast.AssignTarget, sta
 	row, err := m.fullRow(vals, cols, static)
 	m.src, m.new = b.root, row
 	return err
+}
+
+// literal reports whether an expression takes its type from column i of the
+// target: literals and parameters without one, and row and map literals.
+func (m *modifier) literal(e plan.Expr, i int) bool {
+	switch x := e.(type) {
+	case *plan.MakeRow:
+		return m.t.cols[i].Type.Kind == types.Row
+	case *plan.Call:
+		return m.p.maps[x]
+	}
+	return isUnknown(e)
 }
 
 // insertByName binds INSERT BY NAME: the query's columns say where they go.

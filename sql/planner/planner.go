@@ -121,7 +121,8 @@ type planner struct {
 	rebinding bool // a WITH item is bound again for another use
 	views     int  // nesting of views being expanded
 
-	mergeAction *plan.LCol // what merge_action() reads; nil where it has no meaning
+	maps        map[*plan.Call]bool // MAP and MULTISET literals
+	mergeAction *plan.LCol          // what merge_action() reads; nil where it has no meaning
 
 	inlined   bool // CTEs were counted and inlined
 	initPlans []*initPlanDef
