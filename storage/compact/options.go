@@ -128,6 +128,11 @@ func Refuse(o schema.Options, keyed bool) error {
 			return un("table option " + k)
 		}
 	}
+	for k, none := range map[string]string{"data-file.external-paths.strategy": "none", "metadata.iceberg.storage": "disabled"} {
+		if o.Enum(k, none) != none {
+			return un("table option " + k)
+		}
+	}
 	if !keyed {
 		return nil
 	}

@@ -120,7 +120,10 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 	if c.opts, err = compact.ParseOptions(st.options, c.keyed); err != nil {
 		return nil, err
 	}
-	for i := range st.schema.Fields {
+	for i, f := range st.schema.Fields {
+		if name := unwritable(f.Type); name != "" {
+			return nil, &fileio.UnsupportedError{Feature: "compaction of tables with a " + name + " column (" + f.Name + ")"}
+		}
 		c.scan.Columns = append(c.scan.Columns, i)
 	}
 	if c.keyed {

@@ -205,15 +205,21 @@ func (t *FileStore) NeedsCompaction(ctx context.Context, at snapshot.Ref, partit
 	}
 	id := commit.BucketID{Partition: string(partition), Bucket: bucket}
 	var files []*manifest.DataFile
+	n := Need{}
+	whole := keyed || o.DeletionFiles || o.ForceRewrite || st.orderedBuckets()
 	err = t.filesOf(ctx, st, func(all bucketFiles) {
+		n.Files = len(all[id])
 		for _, e := range all[id] {
-			files = append(files, e.File)
+			// Of the many files of an append table without buckets only the small ones
+			// matter, and those with deletion vectors.
+			if whole || e.File.Size < o.Small {
+				files = append(files, e.File)
+			}
 		}
 	})
 	if err != nil {
 		return Need{}, err
 	}
-	n := Need{Files: len(files)}
 	if keyed {
 		l := compact.NewLevels(files, o)
 		n.Runs = len(l.Runs)

@@ -61,9 +61,16 @@ func appendFiles(files []*manifest.DataFile, dvs map[string]vector) []compact.Ap
 	return out
 }
 
+// orderedBuckets reports whether an append table has fixed buckets, whose rows
+// keep their order.
+func (st *state) orderedBuckets() bool {
+	n, err := st.options.Int("bucket", -1)
+	return err == nil && n > 0
+}
+
 // pickAppend picks packs of one bucket of an append table.
 func pickAppend(files []compact.AppendFile, o *compact.Options, st *state, full bool) [][]compact.AppendFile {
-	if n, err := st.options.Int("bucket", -1); err == nil && n > 0 {
+	if st.orderedBuckets() {
 		if pack := compact.PickOrdered(files, o, full); len(pack) > 0 {
 			return [][]compact.AppendFile{pack}
 		}

@@ -195,11 +195,36 @@ func TestJavaTrace(t *testing.T) {
 		java.Do(t, map[string]any{"cmd": "write", "table": "db.t", "rows": js})
 		c.apply(rows, nil)
 		if l := c.live(); (len(l) == 1 && l[0].File.Level == 5) != (i == 4) {
-			t.Logf("Java after commit %d: %d files, level %d", i+1, len(l), l[0].File.Level)
+			t.Errorf("Java after commit %d: %d files, level %d", i+1, len(l), l[0].File.Level)
 		}
 	}
 	c.javaAgrees(java, "Java's compaction")
 	if rep := c.compact(CompactOptions{Full: true}); rep.SnapshotID != 0 {
 		t.Errorf("after Java's compaction there is nothing to do, we did %+v", *rep)
 	}
+}
+
+// TestJavaDynamicBuckets compacts tables whose keys an index sends to buckets:
+// they stay there, so the index stays right.
+func TestJavaDynamicBuckets(t *testing.T) {
+	dir := t.TempDir()
+	java := oracle.Java(t, dir)
+	s := tableSchema(t, map[string]string{"bucket": "-1", "dynamic-bucket.target-row-num": "40", "write-only": "true"}, []string{"k"}, "k BIGINT", "v STRING", "w INT", "d DECIMAL(20, 3)")
+	c := newCompactTable(t, fileio.NewLocal(dir), s, EnvOptions{})
+	r := rand.New(rand.NewPCG(5, 7))
+	for i := range 8 {
+		rows, kinds := randomChange(r, s, 50, 150)
+		var js []any
+		for j, row := range rows {
+			js = append(js, c.javaRow(row, kinds[j]))
+		}
+		java.Do(t, map[string]any{"cmd": "write", "table": "db.t", "rows": js})
+		c.apply(rows, kinds)
+		if i%2 == 1 {
+			if rep := c.compact(CompactOptions{Full: i%4 == 3}); (rep.Buckets > 1) != (i%4 == 3) {
+				t.Errorf("step %d: %+v", i, *rep)
+			}
+		}
+	}
+	c.javaAgrees(java, "in the end")
 }
