@@ -9,7 +9,6 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/exec/vectorized"
-	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -21,7 +20,10 @@ import (
 )
 
 // parse parses a text of any number of statements.
-func parse(sql string) ([]ast.Stmt, error) { return parser.Parse(sql) }
+func parse(sql string) ([]ast.Stmt, error) {
+	stmts, err := parser.Parse(sql)
+	return intoTables(stmts), err
+}
 
 func sortStrings(s []string) { sort.Strings(s) }
 
@@ -32,33 +34,78 @@ func (s *Session) planQuery(ctx context.Context, impl *prepared, params []types.
 	began := time.Now()
 	p, err := planner.Plan(ctx, impl.stmt, impl.text, planner.Options{
 		Resolver: r, Env: s.env(), ParamTypes: params, FixedParams: impl.fixed,
+		FreshReads: d.freshReads, Disabled: d.disabled, MaxDepth: d.maxDepth, RowLocks: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	pl := &planned{p: p, frag: p.Fragment, params: p.ParamTypes, locks: len(p.Locks) > 0}
+	pl.restOn(s, r, began)
+	pl.cols = columns(p.Columns)
+	return pl, nil
+}
+
+// planModify has the planner make a plan of a data-changing statement.
+func (s *Session) planModify(ctx context.Context, impl *prepared, params []types.Type) (*planned, error) {
+	d := s.set.use()
+	r := s.newResolver()
+	began := time.Now()
+	p, err := planner.PlanModify(ctx, impl.stmt, impl.text, planner.Options{
+		Resolver: r, Env: s.env(), ParamTypes: params, FixedParams: impl.fixed,
 		FreshReads: d.freshReads, Disabled: d.disabled, MaxDepth: d.maxDepth,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(p.Locks) > 0 {
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "SELECT FOR UPDATE is not supported yet")
-	}
-	pl := &planned{p: p, frag: p.Fragment, params: p.ParamTypes, deps: r.deps, meaning: s.meaning(), once: r.fleeting, took: time.Since(began)}
-	if r.private {
-		pl.owner = s
-	}
-	pl.cols = make([]Column, len(p.Columns)) // never nil: no columns is a result, too
-	for i, c := range p.Columns {
-		pl.cols[i] = Column{Name: c.Name, Type: c.Type, TableOID: c.TableOID, AttNum: c.AttNum}
+	pl := &planned{mod: p, frag: p.Modify.Source, params: p.ParamTypes, reads: readsTarget(p.Modify, r.deps)}
+	pl.restOn(s, r, began)
+	if p.Columns != nil {
+		pl.cols = columns(p.Columns)
 	}
 	return pl, nil
+}
+
+// restOn notes what a plan that r was asked for rests on.
+func (pl *planned) restOn(s *Session, r *resolver, began time.Time) {
+	pl.deps, pl.meaning, pl.once, pl.took = r.deps, s.meaning(), r.fleeting, time.Since(began)
+	if r.private || s.tx.staged != nil {
+		pl.owner = s
+	}
+}
+
+// columns describes a plan's result; never nil: no columns is a result, too.
+func columns(cols []planner.Column) []Column {
+	out := make([]Column, len(cols))
+	for i, c := range cols {
+		out[i] = Column{Name: c.Name, Type: c.Type, TableOID: c.TableOID, AttNum: c.AttNum}
+	}
+	return out
 }
 
 // startQuery runs a plan on the executor. stop must be called after the source
 // is closed.
 func (s *Session) startQuery(life context.Context, pl *planned, args []types.Datum) (*vectorized.Query, func(), error) {
+	var rels binding
+	if len(s.tx.tables) > 0 { // its own writes are to be seen
+		var err error
+		if rels, err = s.bind(life, pl.deps, nil); err != nil {
+			return nil, nil, err
+		}
+	}
+	return s.startFragment(life, pl.frag, args, rels)
+}
+
+// startFragment runs a plan on the relations that rels says.
+func (s *Session) startFragment(life context.Context, f *plan.Fragment, args []types.Datum, rels binding) (*vectorized.Query, func(), error) {
 	d := s.set.use()
 	acc := s.eng.root.Child("work_mem", d.workMem)
-	q, err := vectorized.Start(life, pl.frag, args, &vectorized.Env{
+	env := &vectorized.Env{
 		Fn: s.env(), Account: acc, Slots: s.eng.slots, Workers: d.workers, VectorSize: d.vectorSize, TempDir: s.eng.cfg.TempDir,
-	})
+	}
+	if rels != nil {
+		env.Relation = rels.relation
+	}
+	q, err := vectorized.Start(life, f, args, env)
 	if err != nil {
 		acc.Close()
 		return nil, nil, err
@@ -100,13 +147,43 @@ func (s *Session) explain(ctx, life context.Context, pl *planned, args []types.D
 	return planner.Explain(pl.p, eo, st), nil
 }
 
+// explainModify prints the plan of a data-changing statement. With ANALYZE it runs:
+// what it changes is part of the transaction.
+func (s *Session) explainModify(ctx, _ context.Context, pl *planned, args []types.Datum, o explainOptions) ([]string, error) {
+	eo := planner.ExplainOptions{
+		Analyze: o.analyze, Verbose: o.verbose, Buffers: o.buffers, NoCosts: !o.costs, NoTiming: !o.timing, Summary: o.summary,
+		JSON: o.format == "json", Ctx: ctx, Env: s.env(),
+	}
+	st := &runStats{planning: pl.took}
+	if o.analyze {
+		began := time.Now()
+		out, err := s.modifyOnce(ctx, pl, args, func(x *vectorized.Stats) { st.stats = x })
+		if err != nil {
+			if errors.Is(err, errReadAgain) || errors.Is(err, errReplan) {
+				err = errSerialize("")
+			}
+			return nil, err
+		}
+		st.execution = time.Since(began)
+		st.modified = &plan.Counters{Rows: out.count, Loops: 1, Total: st.execution}
+		if out.rows == nil {
+			st.modified.Rows = 0 // as PostgreSQL counts: rows that come out
+		}
+	}
+	return planner.ExplainModify(pl.mod, eo, st), nil
+}
+
 // runStats shows the executor's counters to EXPLAIN.
 type runStats struct {
 	stats               *vectorized.Stats // nil: not run
+	modified            *plan.Counters    // of the node that changes a table
 	planning, execution time.Duration
 }
 
 func (r *runStats) Node(id int) (plan.Counters, bool) {
+	if id == plan.ModifyNodeID && r.modified != nil {
+		return *r.modified, true
+	}
 	if r.stats == nil {
 		return plan.Counters{}, false
 	}

@@ -1,176 +1,98 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
+	"github.com/paimon-sql/paimon-sql/internal/pgcopy"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
-	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
-	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 )
 
-// copyFormat are the options of COPY with PostgreSQL's defaults filled in.
-type copyFormat struct {
-	csv, binary   bool
-	delim         byte
-	null          string
-	header        bool
-	quote, escape byte
-	forceAll      bool
-	force         map[string]bool
+// copyOptions reads the options of COPY.
+func copyOptions(st *ast.Copy, text string) (*pgcopy.Options, error) {
+	opts := make([]pgcopy.Option, len(st.Options))
+	for i, o := range st.Options {
+		c := pgcopy.Option{Name: o.Name, Value: optionText(o), Given: o.Value != nil, Position: charPosition(text, o.Pos)}
+		switch v := o.Value.(type) {
+		case *ast.OptionList:
+			c.IsList = true
+			for _, it := range v.Items {
+				c.List = append(c.List, optionText(&ast.Option{Value: it}))
+			}
+		case *ast.OptionWord:
+			c.Star = v.Text == "*"
+		}
+		opts[i] = c
+	}
+	return pgcopy.ParseOptions(st.From, opts)
 }
 
-func readCopyOptions(opts []*ast.Option) (*copyFormat, error) {
-	f := &copyFormat{}
-	seen := map[string]bool{}
-	var delim, null, quote, escape *string
-	one := func(name string, v string) (string, error) {
-		if len(v) != 1 {
-			return "", pgerr.New(pgerr.FeatureNotSupported, "COPY %s must be a single one-byte character", name)
-		}
-		return v, nil
-	}
-	for _, o := range opts {
-		if seen[o.Name] {
-			return nil, pgerr.New(pgerr.SyntaxError, "conflicting or redundant options")
-		}
-		seen[o.Name] = true
-		v := optionText(o)
-		switch o.Name {
-		case "format":
-			switch v {
-			case "text":
-			case "csv":
-				f.csv = true
-			case "binary":
-				f.binary = true
-			default:
-				return nil, pgerr.New(pgerr.InvalidParameterValue, "COPY format %q not recognized", v)
-			}
-		case "delimiter":
-			delim = &v
-		case "null":
-			null = &v
-		case "header":
-			if v == "match" {
-				return nil, pgerr.New(pgerr.FeatureNotSupported, "cannot use \"match\" with HEADER in COPY TO")
-			}
-			f.header = optionOn(o)
-		case "quote":
-			quote = &v
-		case "escape":
-			escape = &v
-		case "force_quote":
-			if l, ok := o.Value.(*ast.OptionList); ok {
-				f.force = map[string]bool{}
-				for _, it := range l.Items {
-					f.force[optionText(&ast.Option{Value: it})] = true
-				}
-			} else {
-				f.forceAll = true
-			}
-		case "encoding":
-			if _, err := checkEncoding(v); err != nil {
-				return nil, pgerr.New(pgerr.InvalidParameterValue, "argument to option %q must be a valid encoding name", "encoding")
-			}
-		case "freeze", "force_not_null", "force_null":
-			if o.Name != "freeze" {
-				return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY %s only available using COPY FROM", strings.ReplaceAll(o.Name, "_", " "))
-			}
-		default:
-			return nil, pgerr.New(pgerr.SyntaxError, "option %q not recognized", o.Name)
-		}
-	}
-	if f.binary && (delim != nil || null != nil) {
-		return nil, pgerr.New(pgerr.SyntaxError, "cannot specify DELIMITER or NULL in BINARY mode")
-	}
-	if !f.csv && (quote != nil || escape != nil || f.force != nil || f.forceAll) {
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY quote, escape and force quote are available only in CSV mode")
-	}
-	f.delim, f.null, f.quote = '\t', `\N`, '"'
-	if f.csv {
-		f.delim, f.null = ',', ""
-	}
-	for _, x := range []struct {
+// copyForced checks the columns of FORCE options: all are the relation's, chosen
+// those that take part. relation is "" for a query.
+func copyForced(o *pgcopy.Options, relation string, all, chosen []string) error {
+	for _, f := range []struct {
 		name string
-		v    *string
-		to   *byte
-	}{{"delimiter", delim, &f.delim}, {"quote", quote, &f.quote}, {"escape", escape, &f.escape}} {
-		if x.v != nil {
-			s, err := one(x.name, *x.v)
-			if err != nil {
-				return nil, err
+		cols []string
+	}{{"FORCE_QUOTE", o.ForceQuote}, {"FORCE_NOT_NULL", o.ForceNotNull}, {"FORCE_NULL", o.ForceNull}} {
+		for i, c := range f.cols {
+			switch {
+			case !slices.Contains(all, c) && relation != "":
+				return pgerr.New(pgerr.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c, relation)
+			case !slices.Contains(all, c):
+				return pgerr.New(pgerr.UndefinedColumn, "column \"%s\" does not exist", c)
+			case slices.Contains(f.cols[:i], c):
+				return pgerr.New(pgerr.DuplicateColumn, "column \"%s\" specified more than once", c)
+			case !slices.Contains(chosen, c):
+				return pgerr.New(pgerr.InvalidColumnReference, "%s column \"%s\" not referenced by COPY", f.name, c)
 			}
-			*x.to = s[0]
 		}
 	}
-	if f.escape == 0 {
-		f.escape = f.quote
-	}
-	if null != nil {
-		f.null = *null
-	}
-	switch {
-	case f.delim == '\n' || f.delim == '\r':
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "COPY delimiter cannot be newline or carriage return")
-	case strings.ContainsAny(f.null, "\r\n"):
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "COPY null representation cannot use newline or carriage return")
-	case !f.csv && strings.IndexByte(`\.abcdefghijklmnopqrstuvwxyz0123456789`, f.delim) >= 0:
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "COPY delimiter cannot be %q", string(f.delim))
-	case f.csv && f.delim == f.quote:
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "COPY delimiter and quote must be different")
-	case strings.IndexByte(f.null, f.delim) >= 0:
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "COPY delimiter must not appear in the NULL specification")
-	}
-	return f, nil
+	return nil
 }
 
-// runCopy is COPY ... TO STDOUT.
+// runCopy is COPY.
 func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, out ResultSink) (*running, error) {
+	f, err := copyOptions(st, p.text)
+	if err != nil {
+		return nil, err
+	}
 	switch {
 	case st.From:
-		return nil, unsupported(st)
+		return s.runCopyIn(ctx, p, st, f, out)
 	case st.Program:
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY TO PROGRAM is not supported")
 	case !st.Std:
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY to a file of the server is not supported").
 			WithHint("COPY TO STDOUT and psql's \\copy write files of the client.")
 	}
-	f, err := readCopyOptions(st.Options)
-	if err != nil {
-		return nil, err
-	}
-	if f.binary {
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY TO with format binary is not supported yet")
-	}
 	stream, ok := out.(CopySink)
 	if !ok {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY TO STDOUT needs a client that takes a stream")
 	}
-	q, err := s.copyQuery(ctx, st)
-	if err != nil {
-		return nil, err
-	}
-	pl, err := s.plan(ctx, &prepared{stmt: q, text: p.text, fixed: true}, nil)
-	if err != nil {
-		return nil, err
-	}
-	r, err := s.execute(life, pl, nil, selectTag)
+	r, err := s.copyRows(ctx, life, p, st, f)
 	if err != nil {
 		return nil, err
 	}
 	defer r.close()
-	w, err := stream.CopyOut(ctx, false, len(pl.cols))
+	schema := make(types.Schema, len(r.cols))
+	for i, c := range r.cols {
+		schema[i] = types.Field{Name: c.Name, Type: c.Type}
+	}
+	enc := pgcopy.NewEncoder(f, schema, s.TextStyle())
+	enc.OIDName = s.OIDName
+	head, err := enc.Head()
 	if err != nil {
 		return nil, err
 	}
-	enc := &copyEncoder{f: f, cols: pl.cols, s: s}
-	if f.header {
-		if _, err := w.Write(enc.head()); err != nil {
+	w, err := stream.CopyOut(ctx, f.Format == pgcopy.Binary, len(r.cols))
+	if err != nil {
+		return nil, err
+	}
+	if head != nil {
+		if _, err := w.Write(head); err != nil {
 			return nil, err
 		}
 	}
@@ -183,11 +105,17 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 		if b == nil {
 			break
 		}
-		if err := enc.batch(b, func(row []byte) error {
+		err = enc.Rows(b, func(row []byte) error {
 			rows++
 			_, err := w.Write(row)
 			return err
-		}); err != nil {
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if tail := enc.Tail(); tail != nil {
+		if _, err := w.Write(tail); err != nil {
 			return nil, err
 		}
 	}
@@ -197,147 +125,89 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 	return &running{tag: fixedTag(fmt.Sprintf("COPY %d", rows))}, nil
 }
 
-// copyQuery is the query of COPY (query) TO, or one that reads the columns of
-// the table.
-func (s *Session) copyQuery(ctx context.Context, st *ast.Copy) (*ast.Query, error) {
-	if st.Query != nil {
-		q, ok := st.Query.(*ast.Query)
-		if !ok {
-			return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY of %s is not supported yet", commandName(st.Query))
+// copyRows starts what COPY TO reads: the columns of a table, a query, or what a
+// data-changing statement returns.
+func (s *Session) copyRows(ctx, life context.Context, p *prepared, st *ast.Copy, f *pgcopy.Options) (*running, error) {
+	var all, chosen []string
+	relation := ""
+	q := st.Query
+	if q == nil {
+		t, names, err := s.copyTable(ctx, st)
+		if err != nil {
+			return nil, err
 		}
-		return q, nil
+		q, relation, all = t, st.Table.Last(), names
+		for _, c := range st.Columns {
+			chosen = append(chosen, c.Name)
+		}
+		if chosen == nil {
+			chosen = all
+		}
 	}
-	rel, err := s.newResolver().Relation(ctx, st.Table, resolveDefaults(s))
+	sub := &prepared{stmt: q, text: p.text, fixed: true}
+	var r *running
+	var err error
+	switch {
+	case isQuery(q):
+		pl, perr := s.plan(ctx, sub, nil)
+		if perr != nil {
+			return nil, perr
+		}
+		r, err = s.execute(life, pl, nil, selectTag)
+	case changesData(q):
+		if sub.plan, err = s.plan(ctx, sub, nil); err != nil {
+			return nil, err
+		}
+		if sub.plan.cols == nil {
+			return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY query must have a RETURNING clause")
+		}
+		r, err = s.runModify(ctx, sub, nil)
+		s.tx.redo = nil // its rows are sent before the commit
+	default:
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY of %s is not supported", commandName(q))
+	}
 	if err != nil {
 		return nil, err
 	}
+	if st.Query != nil {
+		for _, c := range r.cols {
+			all = append(all, c.Name)
+		}
+		chosen = all
+	}
+	if err := copyForced(f, relation, all, chosen); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// copyTable is the query that reads the columns of COPY's table, and the names of
+// all of them.
+func (s *Session) copyTable(ctx context.Context, st *ast.Copy) (*ast.Query, []string, error) {
+	rel, err := s.newResolver().Relation(ctx, st.Table, resolveDefaults(s))
+	if err != nil {
+		return nil, nil, err
+	}
 	if rel.Kind() == 'v' && rel.Schema() != "pg_catalog" && rel.Schema() != "information_schema" {
-		return nil, pgerr.New(pgerr.WrongObjectType, "cannot copy from view %q", rel.Name()).WithHint("Try the COPY (SELECT ...) TO variant.")
+		return nil, nil, pgerr.New(pgerr.WrongObjectType, "cannot copy from view %q", rel.Name()).WithHint("Try the COPY (SELECT ...) TO variant.")
 	}
 	sel := &ast.Select{From: []ast.TableRef{&ast.TableName{Name: st.Table}}}
 	if len(st.Columns) == 0 {
 		sel.Targets = []*ast.Target{{Expr: &ast.ColumnRef{Star: true}}}
 	}
-	have := map[string]bool{}
+	var names []string
 	for _, c := range rel.Columns() {
-		have[c.Name] = true
+		names = append(names, c.Name)
 	}
-	for _, c := range st.Columns {
-		if !have[c.Name] {
-			return nil, pgerr.New(pgerr.UndefinedColumn, "column %q of relation %q does not exist", c.Name, rel.Name())
+	for i, c := range st.Columns {
+		if !slices.Contains(names, c.Name) {
+			return nil, nil, pgerr.New(pgerr.UndefinedColumn, "column %q of relation %q does not exist", c.Name, rel.Name())
+		}
+		if slices.ContainsFunc(st.Columns[:i], func(x ast.Ident) bool { return x.Name == c.Name }) {
+			return nil, nil, pgerr.New(pgerr.DuplicateColumn, "column %q specified more than once", c.Name)
 		}
 		sel.Targets = append(sel.Targets, &ast.Target{Expr: &ast.ColumnRef{Parts: ast.Name{c}}})
 	}
-	return &ast.Query{Body: sel}, nil
-}
-
-// copyEncoder writes rows in text or CSV.
-type copyEncoder struct {
-	f    *copyFormat
-	cols []Column
-	s    *Session
-	line []byte
-	buf  []byte
-}
-
-func (e *copyEncoder) head() []byte {
-	e.line = e.line[:0]
-	for i, c := range e.cols {
-		if i > 0 {
-			e.line = append(e.line, e.f.delim)
-		}
-		if e.f.csv {
-			e.csv([]byte(c.Name), false)
-		} else {
-			e.text([]byte(c.Name))
-		}
-	}
-	return append(e.line, '\n')
-}
-
-func (e *copyEncoder) batch(b *vec.Batch, write func([]byte) error) error {
-	fs := make([]func([]byte, int) []byte, len(b.Cols))
-	for i, a := range b.Cols {
-		t := e.cols[i].Type
-		fs[i] = pgtext.Appender(t, a, e.s.TextStyle())
-		switch t.Kind {
-		case types.RegClass, types.RegProc, types.RegType, types.RegNamespace, types.RegRole, types.RegOper:
-			plain, v := fs[i], vec.ViewOf[int64](a).V
-			fs[i] = func(dst []byte, row int) []byte {
-				if n, ok := e.s.OIDName(t.Kind, v[row]); ok {
-					return append(dst, n...)
-				}
-				return plain(dst, row)
-			}
-		}
-	}
-	for k := range b.Size() {
-		row := k
-		if b.Sel != nil {
-			row = int(b.Sel[k])
-		}
-		e.line = e.line[:0]
-		for i, a := range b.Cols {
-			if i > 0 {
-				e.line = append(e.line, e.f.delim)
-			}
-			if a.IsNull(row) {
-				e.line = append(e.line, e.f.null...)
-				continue
-			}
-			e.buf = fs[i](e.buf[:0], row)
-			if e.f.csv {
-				e.csv(e.buf, e.f.forceAll || e.f.force[e.cols[i].Name])
-			} else {
-				e.text(e.buf)
-			}
-		}
-		e.line = append(e.line, '\n')
-		if err := write(e.line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (e *copyEncoder) text(v []byte) {
-	for _, c := range v {
-		switch c {
-		case '\\':
-			e.line = append(e.line, '\\', '\\')
-		case '\b':
-			e.line = append(e.line, '\\', 'b')
-		case '\f':
-			e.line = append(e.line, '\\', 'f')
-		case '\n':
-			e.line = append(e.line, '\\', 'n')
-		case '\r':
-			e.line = append(e.line, '\\', 'r')
-		case '\t':
-			e.line = append(e.line, '\\', 't')
-		case '\v':
-			e.line = append(e.line, '\\', 'v')
-		default:
-			if c == e.f.delim {
-				e.line = append(e.line, '\\')
-			}
-			e.line = append(e.line, c)
-		}
-	}
-}
-
-func (e *copyEncoder) csv(v []byte, force bool) {
-	special := string([]byte{e.f.delim, e.f.quote, '\n', '\r'})
-	if !force && string(v) != e.f.null && !bytes.ContainsAny(v, special) && !(len(e.cols) == 1 && string(v) == `\.`) {
-		e.line = append(e.line, v...)
-		return
-	}
-	e.line = append(e.line, e.f.quote)
-	for _, c := range v {
-		if c == e.f.quote || c == e.f.escape {
-			e.line = append(e.line, e.f.escape)
-		}
-		e.line = append(e.line, c)
-	}
-	e.line = append(e.line, e.f.quote)
+	return &ast.Query{Body: sel}, names, nil
 }

@@ -135,6 +135,18 @@ func (d *tableDef) build(ctx context.Context, st *ast.CreateTable) error {
 	return d.finish()
 }
 
+// checkColumns looks for the errors that PostgreSQL finds before it looks whether
+// the table exists.
+func (d *tableDef) checkColumns(st *ast.CreateTable) error {
+	var pending, defaults []pendingConstraint
+	for _, c := range st.Columns {
+		if err := d.addColumn(c, &pending, &defaults); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // addColumn takes one column and puts its constraints aside.
 func (d *tableDef) addColumn(x *ast.ColumnDef, pending, defaults *[]pendingConstraint) error {
 	if x.Type == nil {
@@ -404,6 +416,9 @@ func (s *Session) runCreateTable(ctx context.Context, text string, st *ast.Creat
 			s.notice(out, "NOTICE", pgerr.DuplicateTable, "relation %q already exists, skipping", name)
 			return nil
 		}
+		if err := s.newTableDef(text, schemaName, name).checkColumns(st); err != nil {
+			return err
+		}
 		return pgerr.New(pgerr.DuplicateTable, "relation %q already exists", name)
 	}
 	d := s.newTableDef(text, schemaName, name)
@@ -535,7 +550,11 @@ func (s *Session) ddlError(err error, schemaName, name string) error {
 	case errors.Is(err, catalog.ErrChanged):
 		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent change of relation %q", name).
 			WithHint("The statement might succeed if retried.")
-	case known(err):
+	}
+	if e, ok := refusedSchema(err); ok {
+		return e
+	}
+	if known(err) {
 		return err
 	}
 	// What is left are the rules of Paimon's schema validation.

@@ -53,7 +53,12 @@ func bindDefault(ctx context.Context, text, column string, t columnType, e ast.E
 	if err := plainExpr(text, e, "DEFAULT expression", true); err != nil {
 		return nil, err
 	}
-	if _, err := planner.PlanExpr(ctx, e, text, t.sql, o); err != nil {
+	// A value that is too long is an error of each INSERT.
+	want := t.sql
+	if want.Kind == types.Varchar || want.Kind == types.BpChar || want.Kind == types.Numeric {
+		want = types.Of(want.Kind)
+	}
+	if _, err := planner.PlanExpr(ctx, e, text, want, o); err != nil {
 		var pe *pgerr.Error
 		if errors.As(err, &pe) {
 			if pe.Code == pgerr.DatatypeMismatch {
@@ -164,6 +169,10 @@ func literalOf(e ast.Expr) *literal {
 func constantText(ctx context.Context, text string, t columnType, lit *literal, e ast.Expr, o planner.Options) (string, bool) {
 	switch t.sql.Kind {
 	case types.Text, types.Varchar, types.BpChar, types.Name, types.JSON:
+		// Java takes single quotes around a default away.
+		if n := len(lit.text); n > 1 && lit.text[0] == '\'' && lit.text[n-1] == '\'' {
+			return "", false
+		}
 		if lit.bare && lit.kind == literalText {
 			return lit.text, true
 		}
@@ -177,6 +186,11 @@ func constantText(ctx context.Context, text string, t columnType, lit *literal, 
 		return "", false // out of range: an error of each INSERT, as in PostgreSQL
 	}
 	switch t.sql.Kind {
+	case types.Bool:
+		if v == types.Datum(true) {
+			return "true", true
+		}
+		return "false", true
 	case types.Float4, types.Float8, types.Numeric:
 		if d, ok := v.(*numeric.Dec); ok && d.Form != numeric.Finite {
 			return "", false

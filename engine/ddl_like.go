@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
@@ -134,5 +133,3 @@ func (s *Session) constraintsOf(text string, rel catalog.TableInfo) constraintSe
 func constraintSQL(c catalog.Constraint) string {
 	return "CONSTRAINT " + ast.QuoteIdent(c.Name) + " " + pgcatalog.ConstraintDef(c)
 }
-
-var _ = fmt.Sprint

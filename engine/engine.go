@@ -68,6 +68,16 @@ type Engine struct {
 	started time.Time
 	plans   *planCache
 	stats   *counters
+	locks   *lockManager
+
+	queueMu sync.Mutex // guards queues
+	queues  map[tableKey]*commitQueue
+
+	// beforeWrite, when not nil, is called before rows go to files of a table, and
+	// may wait until compaction has caught up. afterCommit is called when a table has
+	// a new snapshot of this server. Both are set before the first session.
+	beforeWrite func(ctx context.Context, k tableKey, store table.Table) error
+	afterCommit func(k tableKey, store table.Table)
 
 	ctx    context.Context // ends when the engine closes
 	cancel context.CancelCauseFunc
@@ -92,6 +102,9 @@ type counters struct {
 	planHits     *metrics.Counter
 	planMisses   *metrics.Counter
 	transactions *metrics.CounterVec
+	groups       *metrics.Counter
+	members      *metrics.Counter
+	reruns       *metrics.Counter
 }
 
 // Open opens the warehouse and makes an Engine over it.
@@ -114,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, io: cfg.FileIO, cat: cfg.Catalog, reg: newRegistry(), log: cfg.Log,
 		root: mem.NewRoot("max_memory", cfg.MaxMemory), slots: mem.NewSlots(cfg.Slots),
-		started: time.Now(), plans: newPlanCache(512), sessions: map[int32]*Session{},
+		started: time.Now(), plans: newPlanCache(512), locks: newLockManager(), sessions: map[int32]*Session{},
 	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -160,6 +173,9 @@ func (e *Engine) register() {
 		planHits:     metrics.NewCounter("paimon_sql_engine_plan_cache_hits_total", "Plans taken from the cache."),
 		planMisses:   metrics.NewCounter("paimon_sql_engine_plan_cache_misses_total", "Statements planned."),
 		transactions: metrics.NewCounterVec("paimon_sql_engine_transactions_total", "Transactions ended, by outcome.", "outcome"),
+		groups:       metrics.NewCounter("paimon_sql_engine_commit_groups_total", "Groups of commits to one table."),
+		members:      metrics.NewCounter("paimon_sql_engine_commits_total", "Commits to one table, before they are grouped."),
+		reruns:       metrics.NewCounter("paimon_sql_engine_reruns_total", "Statements run again because others changed what they read."),
 	}
 	e.stats = m
 	metrics.NewGaugeFunc("paimon_sql_engine_sessions_count", "Sessions open now.", func() float64 {

@@ -18,6 +18,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
 // errorRule turns one error of a lower layer into what a client sees. name is
@@ -101,6 +102,38 @@ var errorTable = []errorRule{
 		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").
 			WithDetail("%s (snapshot %d).", upperFirst(e.Reason), e.SnapshotID).WithHint("The transaction might succeed if retried.")
 	}),
+	typed("commit.UnknownOutcomeError", func(e *commit.UnknownOutcomeError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.StatementCompletionUnknown, "it is not known whether the changes were committed").
+			WithDetail("The reply to the commit of snapshot %d was lost: %s.", e.SnapshotID, strings.TrimSuffix(e.Err.Error(), ".")).
+			WithHint("Look for the changes before they are made again.")
+	}),
+	typed("table.NullError", func(e *table.NullError, err error) *pgerr.Error {
+		pe := pgerr.Wrap(err, pgerr.NotNullViolation, "null value in column %q violates not-null constraint", e.Column)
+		pe.Column = e.Column
+		return pe
+	}),
+	typed("table.BucketCountError", func(e *table.BucketCountError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.ObjectNotInPrerequisiteState, "%s", e.Error()).
+			WithHint("CALL sys.rescale rewrites the files with the new number of buckets.")
+	}),
+	typed("schema.ChangeError", func(e *schema.ChangeError, err error) *pgerr.Error {
+		code := pgerr.InvalidTableDefinition
+		switch e.Kind {
+		case schema.ColumnExists:
+			code = pgerr.DuplicateColumn
+		case schema.ColumnMissing:
+			code = pgerr.UndefinedColumn
+		case schema.NotAllowed, schema.NullToNotNull:
+			code = pgerr.FeatureNotSupported
+		case schema.BadOption:
+			code = pgerr.InvalidParameterValue
+		case schema.BadDefault:
+			code = pgerr.DatatypeMismatch
+		case schema.KeyNotEmpty:
+			code = pgerr.ObjectNotInPrerequisiteState
+		}
+		return pgerr.Wrap(err, code, "%s", e.Msg)
+	}),
 	typed("fileio.CorruptionError", func(e *fileio.CorruptionError, err error) *pgerr.Error {
 		pe := pgerr.Wrap(err, pgerr.DataCorrupted, "file %q is corrupt", e.Path)
 		d := upperFirst(e.Reason)
@@ -129,6 +162,41 @@ var errorTable = []errorRule{
 	}),
 	sentinel("catalog.ErrNoRelation", catalog.ErrNoRelation, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.UndefinedTable, "%s", err.Error())
+	}),
+	typed("catalog.ValueError", func(e *catalog.ValueError, err error) *pgerr.Error {
+		code := pgerr.NumericValueOutOfRange
+		switch e.Kind {
+		case catalog.TooLong:
+			code = pgerr.StringDataRightTruncation
+		case catalog.TimeOutOfRange:
+			code = pgerr.DatetimeFieldOverflow
+		case catalog.NullInside:
+			code = pgerr.NullValueNotAllowed
+		case catalog.WrongLength:
+			code = pgerr.ArraySubscriptError
+		}
+		pe := pgerr.Wrap(err, code, "%s", e.Msg)
+		pe.Column = e.Column
+		return pe
+	}),
+	sentinel("catalog.ErrSchemaExists", catalog.ErrSchemaExists, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DuplicateSchema, "%s", err.Error())
+	}),
+	sentinel("catalog.ErrRelationExists", catalog.ErrRelationExists, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DuplicateTable, "%s", err.Error())
+	}),
+	sentinel("catalog.ErrNotEmpty", catalog.ErrNotEmpty, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DependentObjectsStillExist, "%s", err.Error())
+	}),
+	sentinel("catalog.ErrChanged", catalog.ErrChanged, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").
+			WithDetail("%s.", upperFirst(err.Error())).WithHint("The transaction might succeed if retried.")
+	}),
+	sentinel("catalog.ErrInvalidName", catalog.ErrInvalidName, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.InvalidName, "%s", err.Error())
+	}),
+	sentinel("catalog.ErrReserved", catalog.ErrReserved, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.ReservedName, "%s", err.Error())
 	}),
 	sentinel("disk full", syscall.ENOSPC, diskFull),
 	sentinel("quota", syscall.EDQUOT, diskFull),
@@ -174,7 +242,7 @@ func bytesText(n int64) string {
 // the rest is XX000 with an id under which the chain and the stack are logged.
 func (e *Engine) toPG(ctx context.Context, err error, sql string) *pgerr.Error {
 	var pe *pgerr.Error
-	if cause := context.Cause(ctx); cause != nil && !isPanic(err) {
+	if cause := context.Cause(ctx); cause != nil && !isPanic(err) && !unknown(err) && !pgerr.Is(err, pgerr.StatementCompletionUnknown) {
 		// Whatever failed, it failed because the statement was told to stop. A
 		// lost connection has no cause of ours: nobody reads the answer.
 		if errors.As(cause, &pe) {

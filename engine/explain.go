@@ -74,23 +74,26 @@ func explainColumns(st *ast.Explain) []Column {
 	return []Column{{Name: "QUERY PLAN", Type: types.Of(t)}}
 }
 
-// runExplain is EXPLAIN [ANALYZE] of a query.
+// runExplain is EXPLAIN [ANALYZE] of a query or a data-changing statement.
 func (s *Session) runExplain(ctx, life context.Context, p *prepared, st *ast.Explain, args []types.Datum) (*running, error) {
 	o, err := readExplain(st)
 	if err != nil {
 		return nil, err
 	}
-	q, ok := st.Stmt.(*ast.Query)
-	if !ok {
+	if !isQuery(st.Stmt) && !changesData(st.Stmt) {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "EXPLAIN of %s is not supported yet", commandName(st.Stmt))
 	}
 	pl := p.plan
 	if pl == nil {
-		if pl, err = s.plan(ctx, &prepared{stmt: q, text: p.text, fixed: p.fixed, declared: p.declared}, nil); err != nil {
+		if pl, err = s.plan(ctx, &prepared{stmt: st.Stmt, text: p.text, fixed: p.fixed, declared: p.declared}, nil); err != nil {
 			return nil, err
 		}
 	}
-	lines, err := s.explain(ctx, life, pl, args, o)
+	explain := s.explain
+	if pl.mod != nil {
+		explain = s.explainModify
+	}
+	lines, err := explain(ctx, life, pl, args, o)
 	if err != nil {
 		return nil, err
 	}

@@ -2,26 +2,946 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"slices"
 
+	"github.com/apache/arrow/go/v15/arrow"
+	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/exec/vectorized"
+	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/table"
+)
+
+// Row kinds as writers take them.
+const (
+	kindInsert uint8 = 0
+	kindUpdate uint8 = 2
+	kindDelete uint8 = 3
 )
 
 // modifier turns the rows of one statement into changes of its target.
-type modifier struct{}
+//
+// A batch of source rows is checked (NOT NULL, CHECK), brought to its effect on
+// each row of the target, and goes to the sink in stored form. What the effect
+// depends on is locked first, by key, and noted in reads: a row that is there and
+// is updated or deleted, a key that INSERT looks for. finish hands the sink's rows
+// and the reads to the session's transaction; until then nothing of it is seen.
+//
+// Where rows come from a scan of the target (UPDATE, DELETE, MERGE), they may have
+// been changed between the scan's snapshot and the lock. rows or finish return
+// errReadAgain then, and the caller starts over with a newer snapshot: the locks
+// stay, so the second look is final, as PostgreSQL's re-evaluation is.
+type modifier struct {
+	s    *Session
+	pm   *planner.PlannedModify
+	m    *plan.Modify
+	rel  catalog.TableInfo // the target at the state that is read
+	key  tableKey
+	cols []catalog.Column
+	pk   []int // primary key, nil = append table
+	args []types.Datum
+	acc  *mem.Account
+	sink rowSink
 
-func newModifier(context.Context, *Session, *planner.PlannedModify, []types.Datum) (*modifier, error) {
-	return nil, pgerr.New(pgerr.FeatureNotSupported, "changing tables is not supported yet")
+	checks, returning, fill, where, sets *vectorized.Exprs
+
+	strict bool // an existing key is 23505
+	// seen are the rows of the target that the statement has affected: lock keys,
+	// or file and position.
+	seen map[string]struct{}
+	// one is the key of the first row of a blind upsert: seen is made when there is
+	// a second row.
+	one   []byte
+	reads map[commit.BucketID][][]byte
+	nread int
+	all   bool // the whole table is locked and read
+	// files are the positions taken out of data files of an append table.
+	files map[string][]int64
+	// gone and come are the keys that rows lose and get when keys change.
+	gone  map[string]struct{}
+	come  map[string]comer
+	moved []*vec.Batch // new rows of changed keys, in stored form
+
+	count int64
+	done  bool
+
+	// For the context of COPY's errors: the rows of its last batch that passed WHERE
+	// (nil = all), and that of its rows which check has refused.
+	passed []uint16
+	badRow int
+}
+
+// comer is a new key, for messages and lookups.
+type comer struct {
+	b   *vec.Batch // SQL form
+	row int
+	bid commit.BucketID
+	key []byte
+}
+
+func newModifier(ctx context.Context, s *Session, pm *planner.PlannedModify, args []types.Datum) (*modifier, error) {
+	if err := s.lockTarget(ctx, pm.Modify); err != nil {
+		return nil, err
+	}
+	t := pm.Modify.Target
+	rel, err := s.newResolver().find(ctx, ast.Name{{Name: t.Schema(), Quoted: true}, {Name: t.Name(), Quoted: true}}, resolveDefaults(s))
+	if err != nil {
+		return nil, err
+	}
+	info, ok := rel.(catalog.TableInfo)
+	if !ok || info.SchemaID() != t.SchemaID() {
+		return nil, errSerialize("The table's definition has changed.")
+	}
+	if readsExisting(s, pm.Modify) {
+		if info, err = s.overlaid(ctx, info); err != nil {
+			return nil, err
+		}
+	}
+	return s.modifierOn(info, pm, args)
+}
+
+// modifierOn opens a modifier on a target that has been resolved and locked.
+func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, args []types.Datum) (*modifier, error) {
+	m := &modifier{s: s, pm: pm, m: pm.Modify, rel: rel, key: keyOf(rel), cols: rel.Columns(), args: args,
+		acc: s.eng.root.Child("work_mem", s.set.use().workMem), strict: strictInsert(s, pm.Modify)}
+	m.sink.m = m
+	for _, n := range rel.PrimaryKey() {
+		m.pk = append(m.pk, columnNamed(m.cols, n))
+	}
+	if rel.Table() == nil {
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "changing %q is not supported", rel.Name())
+	}
+	if s.set.use().scanVersion != "" {
+		return nil, pgerr.New(pgerr.ObjectNotInPrerequisiteState, "cannot change table %q while paimon.scan_version is set", rel.Name())
+	}
+	compile := func(es []plan.Expr) (*vectorized.Exprs, error) {
+		if len(es) == 0 {
+			return nil, nil
+		}
+		return vectorized.NewExprs(es, args, s.env(), m.acc)
+	}
+	var conds []plan.Expr
+	for _, c := range m.m.Checks {
+		conds = append(conds, c.Cond)
+	}
+	var err error
+	if m.checks, err = compile(conds); err != nil {
+		return nil, err
+	}
+	if m.returning, err = compile(m.m.Returning); err != nil {
+		return nil, err
+	}
+	if m.m.Source == nil {
+		if m.fill, err = compile(m.m.Fill); err != nil {
+			return nil, err
+		}
+		if m.m.Where != nil {
+			if m.where, err = compile([]plan.Expr{m.m.Where}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if c := m.m.Conflict; c != nil && !c.DoNothing && !c.Blind {
+		es := slices.Clone(c.Sets)
+		if c.Where != nil {
+			es = append(es, c.Where)
+		}
+		if m.sets, err = compile(es); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+func columnNamed(cols []catalog.Column, name string) int {
+	return slices.IndexFunc(cols, func(c catalog.Column) bool { return c.Name == name })
+}
+
+// strictInsert reports whether INSERT refuses keys that exist.
+func strictInsert(s *Session, m *plan.Modify) bool {
+	if m.Upsert || m.Overwrite != nil || m.Conflict != nil || len(m.Target.PrimaryKey()) == 0 {
+		return false
+	}
+	if m.Op != plan.InsertOp && m.Op != plan.MergeOp {
+		return false
+	}
+	switch m.Target.Options()["pg.insert-mode"] {
+	case "strict":
+		return true
+	case "upsert":
+		return false
+	}
+	return s.set.use().strictInsert
+}
+
+// readsExisting reports whether the statement looks at rows that are there.
+func readsExisting(s *Session, m *plan.Modify) bool {
+	if m.Op != plan.InsertOp || strictInsert(s, m) {
+		return true
+	}
+	c := m.Conflict
+	return c != nil && !c.Blind && len(m.Target.PrimaryKey()) > 0
+}
+
+// rewritesFiles reports whether the statement takes rows out of data files.
+func rewritesFiles(m *plan.Modify) bool {
+	return m.Op != plan.InsertOp && len(m.Target.PrimaryKey()) == 0
+}
+
+// filesKey is the key that stands for the rows of an append table: statements
+// that rewrite its files follow one another, inserts go on.
+const filesKey = "\xff\xfffiles"
+
+// lockTarget takes the locks that a statement needs before it reads.
+func (s *Session) lockTarget(ctx context.Context, m *plan.Modify) error {
+	k, name := keyOf(m.Target), m.Target.Name()
+	mode := lockIntent
+	if m.Overwrite != nil {
+		mode = lockExclusive
+	}
+	if _, err := s.lockTable(ctx, k, name, mode, false); err != nil {
+		return err
+	}
+	if rewritesFiles(m) {
+		_, err := s.lockKeys(ctx, k, name, []string{filesKey}, lockExclusive, false)
+		return err
+	}
+	return nil
 }
 
 // rows takes a batch of source rows (of COPY: of plan.Modify.In) and returns
-// RETURNING's rows, nil when there are none.
-func (m *modifier) rows(context.Context, *vec.Batch) (*vec.Batch, error) { return nil, nil }
+// RETURNING's rows, nil when there are none. The batch is kept.
+func (m *modifier) rows(ctx context.Context, b *vec.Batch) (*vec.Batch, error) {
+	b = vec.Compact(b)
+	if b.N == 0 {
+		return nil, nil
+	}
+	if m.m.Source == nil {
+		var err error
+		if b, err = m.filled(ctx, b); err != nil || b.N == 0 {
+			return nil, err
+		}
+		return m.insert(ctx, b, b, nil)
+	}
+	switch m.m.Op {
+	case plan.InsertOp:
+		return m.insert(ctx, m.newRows(b, nil), b, nil)
+	case plan.UpdateOp:
+		return m.update(ctx, b, nil)
+	case plan.DeleteOp:
+		return m.remove(ctx, b, nil)
+	}
+	return m.merge(ctx, b)
+}
+
+// filled makes table rows of the rows that COPY read.
+func (m *modifier) filled(ctx context.Context, b *vec.Batch) (*vec.Batch, error) {
+	m.passed = nil
+	if m.where != nil {
+		sel, err := m.where.Select(ctx, 0, b)
+		if err != nil {
+			return nil, err
+		}
+		if len(sel) < b.N {
+			m.passed = sel
+			c := *b
+			c.Sel = sel
+			b = vec.Compact(&c)
+		}
+	}
+	out := &vec.Batch{Schema: m.schema(), N: b.N}
+	if b.N == 0 {
+		return out, nil
+	}
+	var err error
+	out.Cols, err = m.fill.Columns(ctx, b)
+	return out, err
+}
+
+func (m *modifier) schema() types.Schema {
+	out := make(types.Schema, len(m.cols))
+	for i, c := range m.cols {
+		out[i] = c.Field
+	}
+	return out
+}
+
+// newRows are the new rows of the source rows idx (nil = all), by table column.
+func (m *modifier) newRows(b *vec.Batch, idx []int32) *vec.Batch { return m.slots(b, m.m.New, idx) }
+
+func (m *modifier) oldRows(b *vec.Batch, idx []int32) *vec.Batch { return m.slots(b, m.m.Old, idx) }
+
+func (m *modifier) slots(b *vec.Batch, slots []int, idx []int32) *vec.Batch {
+	out := &vec.Batch{Schema: m.schema(), N: b.N, Cols: make([]arrow.Array, len(m.cols))}
+	if idx != nil {
+		out.N = len(idx)
+	}
+	for c, s := range slots {
+		switch {
+		case s < 0:
+			out.Cols[c] = vec.MakeNull(m.cols[c].Type.Arrow(), out.N)
+		case idx == nil:
+			out.Cols[c] = b.Cols[s]
+		default:
+			out.Cols[c] = vec.Take(b.Cols[s], idx)
+		}
+	}
+	return out
+}
+
+// insert adds rows. src are the source rows they were made of; idx, when not nil,
+// says of which.
+func (m *modifier) insert(ctx context.Context, rows, src *vec.Batch, idx []int32) (*vec.Batch, error) {
+	if err := m.check(ctx, rows); err != nil {
+		return nil, err
+	}
+	if m.pk != nil {
+		if m.strict || m.m.Conflict != nil && !m.m.Conflict.Blind {
+			return m.insertChecked(ctx, rows, src, idx)
+		}
+		if m.m.Conflict != nil {
+			if err := m.once(rows); err != nil {
+				return nil, err
+			}
+		}
+	}
+	stored, err := toStored(m.rel, rows)
+	if err != nil {
+		return nil, err
+	}
+	if m.m.Op == plan.MergeOp && m.pk != nil { // it was looked for and not found
+		if _, err := m.claim(ctx, stored); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.sink.add(ctx, stored, nil); err != nil {
+		return nil, err
+	}
+	m.count += int64(rows.N)
+	return m.returned(ctx, rows, src, idx)
+}
+
+// once refuses a key that the statement has proposed before.
+func (m *modifier) once(rows *vec.Batch) error {
+	if rows.N == 1 && m.one == nil && m.seen == nil {
+		m.one = m.canon(rows, 0)
+		return nil
+	}
+	if m.seen == nil {
+		m.seen = map[string]struct{}{}
+		if m.one != nil {
+			m.seen[string(m.one)] = struct{}{}
+		}
+	}
+	k := m.keyer(rows)
+	var buf []byte
+	for i := range rows.N {
+		buf = vec.AppendCanon(buf[:0], k, i)
+		if _, twice := m.seen[string(buf)]; twice {
+			return errTwice()
+		}
+		if err := m.acc.Grow(int64(len(buf)) + 64); err != nil {
+			return err
+		}
+		m.seen[string(buf)] = struct{}{}
+	}
+	return nil
+}
+
+// keyer makes comparable keys of rows in SQL form.
+func (m *modifier) keyer(rows *vec.Batch) *vec.Keyer {
+	cols := make([]vec.KeyColumn, len(m.pk))
+	for i, c := range m.pk {
+		cols[i].Type = m.cols[c].Type
+	}
+	return vec.NewKeyer(cols, columnsOf(rows, m.pk))
+}
+
+func (m *modifier) canon(rows *vec.Batch, i int) []byte {
+	return vec.AppendCanon(nil, m.keyer(rows), i)
+}
+
+// claimed says where the rows of a batch are.
+type claimed struct {
+	loc    *table.Located
+	keys   []string // lock keys
+	waited bool
+}
+
+// claim locks the keys of rows in stored form and notes them as read.
+func (m *modifier) claim(ctx context.Context, stored *vec.Batch) (*claimed, error) {
+	c, err := m.locate(ctx, stored)
+	if err != nil {
+		return nil, err
+	}
+	for i, k := range c.loc.Keys {
+		if m.all {
+			break
+		}
+		if err := m.acc.Grow(int64(len(k)) + 96); err != nil {
+			return nil, err
+		}
+		if m.reads == nil {
+			m.reads = map[commit.BucketID][][]byte{}
+		}
+		b := c.loc.Buckets[c.loc.Bucket[i]]
+		m.reads[b] = append(m.reads[b], k)
+		m.nread++
+	}
+	if m.nread > maxKeyLocks && !m.all {
+		m.all = true
+		c.waited, err = m.s.lockTable(ctx, m.key, m.rel.Name(), lockExclusive, false)
+	} else if !m.all {
+		c.waited, err = m.s.lockKeys(ctx, m.key, m.rel.Name(), slices.Clone(c.keys), lockExclusive, false)
+	}
+	return c, err
+}
+
+// locate finds bucket and key of rows in stored form.
+func (m *modifier) locate(ctx context.Context, stored *vec.Batch) (*claimed, error) {
+	loc, err := m.rel.Table().Locate(ctx, m.rel.At(), columnsOf(stored, m.pk), stored.N)
+	if err != nil {
+		return nil, err
+	}
+	c := &claimed{loc: loc, keys: make([]string, stored.N)}
+	for i, k := range loc.Keys {
+		c.keys[i] = lockKey(loc.Buckets[loc.Bucket[i]], k)
+	}
+	return c, nil
+}
+
+// readSet is what the statement has read.
+func (m *modifier) readSet() *commit.ReadSet {
+	switch {
+	case m.all:
+		return &commit.ReadSet{All: true}
+	case len(m.reads) > 0:
+		return unionReads(&commit.ReadSet{Keys: m.reads}, &commit.ReadSet{}) // sorted, without duplicates
+	case len(m.files) > 0:
+		r := &commit.ReadSet{}
+		own := m.s.touched(m.key)
+		for f := range m.files {
+			if own == nil || !addsFile(own.over, f) {
+				r.Files = append(r.Files, f)
+			}
+		}
+		slices.Sort(r.Files)
+		return r
+	}
+	return nil
+}
+
+func addsFile(c commit.Changes, name string) bool {
+	for _, e := range c.Files {
+		if e.File.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// unchanged reports errReadAgain when something that was read has been changed
+// since; the isolation levels above READ COMMITTED give 40001 instead.
+func (m *modifier) unchanged(ctx context.Context) error {
+	r := m.readSet()
+	if r == nil {
+		return nil
+	}
+	_, err := m.rel.Table().CheckReads(ctx, m.key.branch, snapshotID(m.rel.At()), r)
+	if conflicted(err) && !m.s.pinned() {
+		return errReadAgain
+	}
+	return err
+}
+
+// affect keeps the rows of b (by their lock keys or positions) that the statement
+// has not affected yet; idx are their numbers. In MERGE a second time is an error.
+func (m *modifier) affect(id func(i int) string, idx []int32) ([]int32, error) {
+	if m.seen == nil {
+		m.seen = map[string]struct{}{}
+	}
+	out := make([]int32, 0, len(idx))
+	for k, i := range idx {
+		key := id(k)
+		if _, twice := m.seen[key]; twice {
+			if m.m.Op == plan.MergeOp {
+				return nil, pgerr.New(pgerr.CardinalityViolation, "MERGE command cannot affect row a second time").
+					WithHint("Ensure that not more than one source row matches any one target row.")
+			}
+			continue
+		}
+		if err := m.acc.Grow(int64(len(key)) + 64); err != nil {
+			return nil, err
+		}
+		m.seen[key] = struct{}{}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// everyRow are the numbers of all rows of b.
+func everyRow(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// update changes the rows that the source rows idx (nil = all) name.
+func (m *modifier) update(ctx context.Context, b *vec.Batch, idx []int32) (*vec.Batch, error) {
+	if idx == nil {
+		idx = everyRow(b.N)
+	}
+	if m.pk == nil {
+		idx, err := m.takeOut(b, idx)
+		if err != nil || len(idx) == 0 {
+			return nil, err
+		}
+		rows := m.newRows(b, idx)
+		if err := m.check(ctx, rows); err != nil {
+			return nil, err
+		}
+		if err := m.put(ctx, rows, kindInsert); err != nil {
+			return nil, err
+		}
+		m.count += int64(rows.N)
+		return m.returned(ctx, rows, b, idx)
+	}
+	idx, old, at, err := m.existing(ctx, b, idx)
+	if err != nil || len(idx) == 0 {
+		return nil, err
+	}
+	rows := m.newRows(b, idx)
+	if err := m.check(ctx, rows); err != nil {
+		return nil, err
+	}
+	stored, err := toStored(m.rel, rows)
+	if err != nil {
+		return nil, err
+	}
+	if m.m.KeyChanged {
+		err = m.move(ctx, old, at, rows, stored)
+	} else {
+		err = m.sink.add(ctx, stored, constKinds(kindUpdate, stored.N))
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.count += int64(rows.N)
+	return m.returned(ctx, rows, b, idx)
+}
+
+// existing locks the rows that are there for the source rows idx, and returns
+// those that the statement has not affected, in stored form with their keys.
+func (m *modifier) existing(ctx context.Context, b *vec.Batch, idx []int32) ([]int32, *vec.Batch, *claimed, error) {
+	old, err := toStored(m.rel, m.oldRows(b, idx))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	at, err := m.claim(ctx, old)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if at.waited {
+		if err := m.unchanged(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	keep := make([]int32, 0, len(idx)) // positions in old
+	k := 0
+	rest, err := m.affect(func(i int) string { return at.keys[i] }, everyRow(len(idx)))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	keep = append(keep, rest...)
+	if len(keep) == len(idx) {
+		return idx, old, at, nil
+	}
+	out := make([]int32, 0, len(keep))
+	sub := &claimed{loc: &table.Located{Buckets: at.loc.Buckets}}
+	for ; k < len(keep); k++ {
+		p := keep[k]
+		out = append(out, idx[p])
+		sub.keys = append(sub.keys, at.keys[p])
+		sub.loc.Bucket, sub.loc.Keys = append(sub.loc.Bucket, at.loc.Bucket[p]), append(sub.loc.Keys, at.loc.Keys[p])
+	}
+	return out, take(old, keep), sub, nil
+}
+
+// take returns rows idx of a batch.
+func take(b *vec.Batch, idx []int32) *vec.Batch {
+	out := &vec.Batch{Schema: b.Schema, N: len(idx), Cols: make([]arrow.Array, len(b.Cols))}
+	for i, c := range b.Cols {
+		out.Cols[i] = vec.Take(c, idx)
+	}
+	return out
+}
+
+// move updates rows whose keys may change: old and new rows in stored form, and
+// new ones (rows) in SQL form.
+func (m *modifier) move(ctx context.Context, old *vec.Batch, at *claimed, rows, stored *vec.Batch) error {
+	to, err := m.locate(ctx, stored)
+	if err != nil {
+		return err
+	}
+	if m.gone == nil {
+		m.gone, m.come = map[string]struct{}{}, map[string]comer{}
+	}
+	var stay, leave []int32
+	for i := range stored.N {
+		if to.keys[i] == at.keys[i] {
+			stay = append(stay, int32(i))
+			continue
+		}
+		leave = append(leave, int32(i))
+		m.gone[at.keys[i]] = struct{}{}
+		if _, twice := m.come[to.keys[i]]; twice {
+			return m.duplicate(rows, i)
+		}
+		m.come[to.keys[i]] = comer{rows, i, to.loc.Buckets[to.loc.Bucket[i]], to.loc.Keys[i]}
+	}
+	if len(stay) > 0 {
+		if err := m.sink.add(ctx, take(stored, stay), constKinds(kindUpdate, len(stay))); err != nil {
+			return err
+		}
+	}
+	if len(leave) == 0 {
+		return nil
+	}
+	if err := m.sink.add(ctx, take(old, leave), constKinds(kindDelete, len(leave))); err != nil {
+		return err
+	}
+	part := take(stored, leave)
+	if err := m.acc.Grow(rowsPart{b: part}.bytes()); err != nil {
+		return err
+	}
+	m.moved = append(m.moved, part)
+	return nil
+}
+
+// arrive writes the rows whose keys changed, behind every delete: a key that one
+// row leaves another may take.
+func (m *modifier) arrive(ctx context.Context) error {
+	if len(m.moved) == 0 {
+		return nil
+	}
+	// Keys that nobody gave up must be free.
+	var rows []comer
+	for k, c := range m.come {
+		if _, freed := m.gone[k]; !freed {
+			rows = append(rows, c)
+		}
+	}
+	for len(rows) > 0 {
+		n := min(len(rows), 1024)
+		if err := m.mustBeFree(ctx, rows[:n]); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	for _, p := range m.moved {
+		if err := m.sink.add(ctx, p, nil); err != nil {
+			return err
+		}
+	}
+	m.moved = nil
+	return nil
+}
+
+// mustBeFree locks keys and refuses those that exist.
+func (m *modifier) mustBeFree(ctx context.Context, cs []comer) error {
+	var srcs []*vec.Batch
+	num := map[*vec.Batch]uint16{}
+	src, row := make([]uint16, len(cs)), make([]uint32, len(cs))
+	for i, c := range cs {
+		n, ok := num[c.b]
+		if !ok {
+			n = uint16(len(srcs))
+			num[c.b], srcs = n, append(srcs, c.b)
+		}
+		src[i], row[i] = n, uint32(c.row)
+	}
+	rows := &vec.Batch{Schema: m.schema(), N: len(cs), Cols: make([]arrow.Array, len(m.cols))}
+	for c := range m.cols {
+		arrs := make([]arrow.Array, len(srcs))
+		for i, b := range srcs {
+			arrs[i] = b.Cols[c]
+		}
+		rows.Cols[c] = vec.Gather(m.cols[c].Type.Arrow(), arrs, src, row)
+	}
+	stored, err := toStored(m.rel, rows)
+	if err != nil {
+		return err
+	}
+	if _, err := m.claim(ctx, stored); err != nil {
+		return err
+	}
+	_, which, err := m.lookup(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for i, w := range which {
+		if w >= 0 {
+			return m.duplicate(rows, i)
+		}
+	}
+	return nil
+}
+
+// remove deletes the rows that the source rows idx (nil = all) name.
+func (m *modifier) remove(ctx context.Context, b *vec.Batch, idx []int32) (*vec.Batch, error) {
+	if idx == nil {
+		idx = everyRow(b.N)
+	}
+	var err error
+	if m.pk == nil {
+		idx, err = m.takeOut(b, idx)
+	} else {
+		var old *vec.Batch
+		var at *claimed
+		if idx, old, at, err = m.existing(ctx, b, idx); err == nil && len(idx) > 0 {
+			if m.m.KeyChanged {
+				if m.gone == nil {
+					m.gone, m.come = map[string]struct{}{}, map[string]comer{}
+				}
+				for _, k := range at.keys {
+					m.gone[k] = struct{}{}
+				}
+			}
+			err = m.sink.add(ctx, old, constKinds(kindDelete, old.N))
+		}
+	}
+	if err != nil || len(idx) == 0 {
+		return nil, err
+	}
+	m.count += int64(len(idx))
+	if m.returning == nil {
+		return nil, nil
+	}
+	return m.returned(ctx, m.oldRows(b, idx), b, idx)
+}
+
+// takeOut notes rows of an append table's files as gone.
+func (m *modifier) takeOut(b *vec.Batch, idx []int32) ([]int32, error) {
+	if m.m.File < 0 || m.m.Pos < 0 {
+		return nil, errors.New("a plan that changes rows of files does not say which")
+	}
+	file := vec.Decode(b.Cols[m.m.File])
+	names, pos := vec.ViewStr(file), vec.ViewOf[int64](b.Cols[m.m.Pos])
+	if m.files == nil {
+		m.files = map[string][]int64{}
+	}
+	var buf []byte
+	idx, err := m.affect(func(i int) string {
+		r := int(idx[i])
+		buf = append(buf[:0], names.At(r)...)
+		for s := 0; s < 64; s += 8 {
+			buf = append(buf, byte(pos.V[r]>>s))
+		}
+		return string(buf)
+	}, idx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range idx {
+		n := string(names.At(int(r)))
+		m.files[n] = append(m.files[n], pos.V[r])
+	}
+	return idx, m.acc.Grow(16 * int64(len(idx)))
+}
+
+// merge does what each row's action says.
+func (m *modifier) merge(ctx context.Context, b *vec.Batch) (*vec.Batch, error) {
+	if m.m.Action < 0 {
+		return nil, errors.New("a plan of MERGE has no action")
+	}
+	act := vec.ViewOf[int16](b.Cols[m.m.Action])
+	var by [4][]int32
+	for i := range b.N {
+		if a := act.V[i]; !act.IsNull(i) && a > int16(plan.ActNothing) && a <= int16(plan.ActDelete) {
+			by[a] = append(by[a], int32(i))
+		}
+	}
+	var parts []*vec.Batch
+	add := func(r *vec.Batch, err error) error {
+		if r != nil {
+			parts = append(parts, r)
+		}
+		return err
+	}
+	// Rows that go and change first: what is inserted lies above them.
+	if x := by[plan.ActDelete]; x != nil {
+		if err := add(m.remove(ctx, b, x)); err != nil {
+			return nil, err
+		}
+	}
+	if x := by[plan.ActUpdate]; x != nil {
+		if err := add(m.update(ctx, b, x)); err != nil {
+			return nil, err
+		}
+	}
+	if x := by[plan.ActInsert]; x != nil {
+		if err := add(m.insert(ctx, m.newRows(b, x), b, x)); err != nil {
+			return nil, err
+		}
+	}
+	return joined(m.m.ReturnSchema, parts), nil
+}
+
+// joined lays batches one behind the other.
+func joined(s types.Schema, parts []*vec.Batch) *vec.Batch {
+	switch len(parts) {
+	case 0:
+		return nil
+	case 1:
+		return parts[0]
+	}
+	out := &vec.Batch{Schema: s, Cols: make([]arrow.Array, len(s))}
+	for c := range s {
+		arrs := make([]arrow.Array, len(parts))
+		for i, p := range parts {
+			arrs[i] = vec.Decode(p.Cols[c])
+		}
+		out.Cols[c] = vec.Concat(s[c].Type.Arrow(), arrs)
+	}
+	for _, p := range parts {
+		out.N += p.N
+	}
+	return out
+}
+
+// put sends rows in SQL form to the sink.
+func (m *modifier) put(ctx context.Context, rows *vec.Batch, kind uint8) error {
+	stored, err := toStored(m.rel, rows)
+	if err != nil {
+		return err
+	}
+	var kinds []uint8
+	if kind != kindInsert {
+		kinds = constKinds(kind, stored.N)
+	}
+	return m.sink.add(ctx, stored, kinds)
+}
+
+func constKinds(k uint8, n int) []uint8 {
+	out := make([]uint8, n)
+	for i := range out {
+		out[i] = k
+	}
+	return out
+}
+
+// returned computes RETURNING over affected rows; idx are the source rows they
+// come from, nil = row by row.
+func (m *modifier) returned(ctx context.Context, rows, src *vec.Batch, idx []int32) (*vec.Batch, error) {
+	if m.returning == nil {
+		return nil, nil
+	}
+	in := &vec.Batch{Schema: slices.Clone(rows.Schema), Cols: slices.Clone(rows.Cols), N: rows.N}
+	for _, x := range m.m.Extra {
+		a := src.Cols[x]
+		if idx != nil {
+			a = vec.Take(a, idx)
+		}
+		in.Schema, in.Cols = append(in.Schema, src.Schema[x]), append(in.Cols, a)
+	}
+	cols, err := m.returning.Columns(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return &vec.Batch{Schema: m.m.ReturnSchema, Cols: cols, N: rows.N}, nil
+}
+
+// check refuses rows that violate NOT NULL or a CHECK constraint: the first such
+// row, as if they came one by one.
+func (m *modifier) check(ctx context.Context, rows *vec.Batch) error {
+	bad, badCol := rows.N, -1
+	for c, col := range m.cols {
+		if !col.NotNull && !slices.Contains(m.pk, c) || rows.Cols[c].NullN() == 0 {
+			continue
+		}
+		for i := range bad {
+			if rows.Cols[c].IsNull(i) {
+				bad, badCol = i, c
+				break
+			}
+		}
+	}
+	if m.checks != nil && bad > 0 {
+		in := rows
+		if bad < rows.N {
+			sel := make([]uint16, bad)
+			for i := range sel {
+				sel[i] = uint16(i)
+			}
+			c := *rows
+			c.Sel = sel
+			in = &c
+		}
+		cols, err := m.checks.Columns(ctx, in)
+		if err != nil {
+			return err
+		}
+		check := -1
+		for k, a := range cols {
+			ok, isBool := a.(*array.Boolean)
+			if !isBool {
+				return errors.New("a CHECK constraint is not a condition")
+			}
+			for i := range bad {
+				if ok.IsValid(i) && !ok.Value(i) {
+					bad, check = i, k
+					break
+				}
+			}
+		}
+		if check >= 0 {
+			m.badRow = bad
+			e := pgerr.New(pgerr.CheckViolation, "new row for relation %q violates check constraint %q", m.rel.Name(), m.m.Checks[check].Name).
+				WithDetail("Failing row contains %s.", m.rowText(rows, bad))
+			e.Schema, e.Table, e.Constraint = m.rel.Schema(), m.rel.Name(), m.m.Checks[check].Name
+			return e
+		}
+	}
+	if badCol >= 0 {
+		m.badRow = bad
+		e := pgerr.New(pgerr.NotNullViolation, "null value in column %q of relation %q violates not-null constraint", m.cols[badCol].Name, m.rel.Name()).
+			WithDetail("Failing row contains %s.", m.rowText(rows, bad))
+		e.Schema, e.Table, e.Column = m.rel.Schema(), m.rel.Name(), m.cols[badCol].Name
+		return e
+	}
+	return nil
+}
 
 // finish ends the statement and returns how many rows it affected.
-func (m *modifier) finish(context.Context) (int64, error) { return 0, nil }
+func (m *modifier) finish(ctx context.Context) (int64, error) {
+	if err := m.arrive(ctx); err != nil {
+		return 0, err
+	}
+	if err := m.sink.finish(ctx); err != nil {
+		return 0, err
+	}
+	m.done = true
+	m.acc.Close()
+	return m.count, nil
+}
 
 // close drops what finish has not taken.
-func (m *modifier) close() {}
+func (m *modifier) close() {
+	if m.done {
+		return
+	}
+	m.done = true
+	m.sink.abort()
+	m.acc.Close()
+}

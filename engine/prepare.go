@@ -31,7 +31,9 @@ type prepared struct {
 
 // planned is a plan and what it rests on. Immutable and shared by sessions.
 type planned struct {
-	p      *planner.Planned
+	p      *planner.Planned       // of a query
+	mod    *planner.PlannedModify // of a data-changing statement
+	reads  bool                   // mod scans its own target
 	frag   *plan.Fragment
 	cols   []Column
 	params []types.Type
@@ -43,7 +45,9 @@ type planned struct {
 	owner *Session
 	// once: never use it again (system tables show the moment they were bound).
 	once bool
-	took time.Duration // planning
+	// locks: SELECT FOR UPDATE and its kin: the rows have columns behind cols.
+	locks bool
+	took  time.Duration // planning
 }
 
 // dep is one name that a plan resolved, and what it found.
@@ -101,16 +105,16 @@ func (s *Session) analyse(ctx context.Context, impl *prepared, p *Prepared) erro
 	return nil
 }
 
-// describe returns the query inside a statement that must be planned to know
-// its parameters, if there is one, and the columns of a statement that returns
+// describe returns the query or data-changing statement inside a statement that
+// must be planned to know its parameters, if there is one, and the columns of a statement that returns
 // rows without being a query.
-func (s *Session) describe(ctx context.Context, impl *prepared) (*ast.Query, []Column, error) {
+func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Column, error) {
 	switch st := impl.stmt.(type) {
-	case *ast.Query:
+	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge:
 		return st, nil, nil
 	case *ast.Explain:
-		if q, ok := st.Stmt.(*ast.Query); ok {
-			return q, explainColumns(st), nil
+		if isQuery(st.Stmt) || changesData(st.Stmt) {
+			return st.Stmt, explainColumns(st), nil
 		}
 		return nil, explainColumns(st), nil
 	case *ast.Show:
@@ -139,12 +143,15 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (*ast.Query, []C
 		}
 		return nil, c.Columns, nil
 	case *ast.Transaction, *ast.Set, *ast.SetTransaction, *ast.SetConstraints, *ast.Reset, *ast.Deallocate, *ast.Prepare,
-		*ast.CloseCursor, *ast.DeclareCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable:
+		*ast.CloseCursor, *ast.DeclareCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable, *ast.Truncate:
 		return nil, nil, nil
 	case *ast.Copy:
 		if !st.From {
 			return nil, nil, nil
 		}
+	}
+	if isDefinition(impl.stmt) {
+		return nil, nil, nil
 	}
 	return nil, nil, unsupported(impl.stmt)
 }
@@ -152,8 +159,8 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (*ast.Query, []C
 // refresh returns impl with a plan that is right now. When the result's columns
 // have changed since the statement was described, clients must prepare again.
 func (s *Session) refresh(ctx context.Context, impl *prepared, p *Prepared) (*prepared, error) {
-	if impl.plan == nil {
-		return impl, nil
+	if impl.plan == nil || impl.plan.mod != nil && changesData(impl.stmt) {
+		return impl, nil // a data-changing statement looks when it runs
 	}
 	if s.valid(ctx, impl.plan) {
 		return impl, nil
@@ -186,10 +193,35 @@ func sameColumns(a, b []Column) bool {
 	return true
 }
 
-// valid reports whether a plan may run now, in this session.
+// isQuery reports whether a statement is a query.
+func isQuery(st ast.Stmt) bool {
+	_, ok := st.(*ast.Query)
+	return ok
+}
+
+// changesData reports whether a statement is planned by planner.PlanModify.
+func changesData(st ast.Stmt) bool {
+	switch st.(type) {
+	case *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge:
+		return true
+	}
+	return false
+}
+
+// usable reports whether a plan was made under what the session's settings and
+// names are now. Whether its tables are the same is another question.
+func (s *Session) usable(pl *planned) bool {
+	return !pl.once && (pl.owner == nil || pl.owner == s) && pl.meaning == s.meaning()
+}
+
+// valid reports whether a plan may run now, in this session. The tables of a
+// data-changing plan are looked at when it runs, in whatever state they are.
 func (s *Session) valid(ctx context.Context, pl *planned) bool {
-	if pl.once || pl.owner != nil && pl.owner != s || pl.meaning != s.meaning() {
+	if !s.usable(pl) {
 		return false
+	}
+	if pl.mod != nil {
+		return s.sameTables(ctx, pl)
 	}
 	if len(pl.deps) == 0 {
 		return true
@@ -198,6 +230,19 @@ func (s *Session) valid(ctx context.Context, pl *planned) bool {
 	for _, d := range pl.deps {
 		rel, err := r.Relation(ctx, d.name, d.opts)
 		if err != nil || !sameRelation(d.rel, rel) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameTables reports whether the relations of a plan have the definitions that it
+// was made for.
+func (s *Session) sameTables(ctx context.Context, pl *planned) bool {
+	r := s.newResolver()
+	for _, d := range pl.deps {
+		rel, err := r.Relation(ctx, d.name, d.opts)
+		if err != nil || !sameDefinition(d.rel, rel) {
 			return false
 		}
 	}
@@ -221,7 +266,11 @@ func (s *Session) plan(ctx context.Context, impl *prepared, params []types.Type)
 		return pl, nil
 	}
 	s.eng.stats.planMisses.Add(1)
-	pl, err := s.planQuery(ctx, impl, params)
+	make := s.planQuery
+	if changesData(impl.stmt) {
+		make = s.planModify
+	}
+	pl, err := make(ctx, impl, params)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -27,6 +28,7 @@ type running struct {
 	off    int // live rows of cur already sent
 	tag    func(rows int64) string
 	onStop func()
+	retag  func(*outcome) func(int64) string // of a data-changing statement
 	// utility statements cannot be continued or run again.
 	utility bool
 }
@@ -35,6 +37,16 @@ type running struct {
 func fixedTag(s string) func(int64) string { return func(int64) string { return s } }
 
 func selectTag(n int64) string { return fmt.Sprintf("SELECT %d", n) }
+
+// changed puts a new run's outcome in place of the one that has not been sent.
+func (r *running) changed(o *outcome) {
+	if r.src != nil {
+		r.src = &batches{list: o.rows}
+	}
+	if r.retag != nil {
+		r.tag = r.retag(o)
+	}
+}
 
 func (r *running) close() {
 	if r == nil {
@@ -125,7 +137,12 @@ func (s *Session) start(ctx, life context.Context, p *prepared, args []types.Dat
 				return nil, err
 			}
 		}
+		if pl.locks {
+			return s.lockRows(ctx, p, pl, args)
+		}
 		return s.execute(life, pl, args, selectTag)
+	case *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge:
+		return s.runModify(ctx, p, args)
 	case *ast.Transaction:
 		tag, err := s.transact(ctx, st, out)
 		return &running{tag: fixedTag(tag), utility: true}, err
@@ -141,6 +158,9 @@ func (s *Session) start(ctx, life context.Context, p *prepared, args []types.Dat
 // execute starts a plan on the executor.
 func (s *Session) execute(life context.Context, pl *planned, args []types.Datum, tag func(int64) string) (*running, error) {
 	s.tx.queried = true
+	if pl.locks {
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "locking rows is not supported in this statement")
+	}
 	q, stop, err := s.startQuery(life, pl, args)
 	if err != nil {
 		return nil, err
@@ -249,3 +269,6 @@ func stackOf(err error) string {
 	}
 	return ""
 }
+
+// stack is the stack of the goroutine, for a recovered panic.
+func stack() []byte { return debug.Stack() }

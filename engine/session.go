@@ -309,6 +309,16 @@ func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, 
 		return err
 	}
 	defer r.close()
+	if last && !multi && s.tx.status == txImplicit && s.tx.redo != nil {
+		// Its rows wait in memory: nothing is sent before the commit stands.
+		err := s.commitRetrying(ctx, func(o *outcome) error {
+			r.changed(o)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
 	if r.cols != nil {
 		if err := out.Columns(r.cols); err != nil {
 			return err
@@ -342,7 +352,12 @@ func (s *Session) Sync(ctx context.Context, failed bool, out ResultSink) (err er
 		s.endTx(false)
 		return nil
 	}
-	return s.commit(ctx)
+	return s.commitRetrying(ctx, func(o *outcome) error {
+		if told := s.tx.told; told != nil && !told.same(o) {
+			return errSerialize("The statement was run again, and its outcome is not what the client was told.")
+		}
+		return nil
+	})
 }
 
 // Fail tells the session that a message failed before reaching it.

@@ -213,10 +213,11 @@ func baseSettings() []Setting {
 		e("xmlbinary", "base64", ScopeSession, []string{"base64", "hex"}, catClient, "Accepted and ignored."),
 		e("xmloption", "content", ScopeSession, []string{"content", "document"}, catClient, "Accepted and ignored."),
 
+		i("paimon.copy_max_line", "1GB", ScopeSession, 1024, 1<<30, "B", catPaimon, "The longest line of COPY FROM, or field of its binary format."),
 		i("paimon.default_bucket", "1", ScopeSession, -1, 1<<20, "", catPaimon, "No effect until tables can be written: the bucket option written out for new primary-key tables that name none."),
 		b("paimon.fresh_reads", "on", ScopeSession, catPaimon, "Reads level-0 rows of deletion-vector and first-row tables too; off gives the batch view of other engines."),
-		e("paimon.insert_mode", "upsert", ScopeSession, []string{"upsert", "strict"}, catPaimon, "No effect until tables can be written: what INSERT does with an existing key: merge it, or raise 23505."),
-		e("paimon.multi_table_commit", "allow", ScopeSession, []string{"allow", "error"}, catPaimon, "No effect until tables can be written: whether a transaction may write several tables, whose commits a crash can part."),
+		e("paimon.insert_mode", "upsert", ScopeSession, []string{"upsert", "strict"}, catPaimon, "What INSERT does with an existing key: merge it, or raise 23505."),
+		e("paimon.multi_table_commit", "allow", ScopeSession, []string{"allow", "error"}, catPaimon, "Whether a transaction may write several tables, whose commits a crash can part."),
 		s("paimon.scan_version", "", ScopeSession, catPaimon, "A tag or snapshot that the whole session reads; empty reads the present."),
 		e("paimon.unenforced_constraints", "warn", ScopeSession, []string{"warn", "error", "ignore"}, catPaimon, "No effect until tables can be written: what to do with constraints that are kept but not enforced."),
 		i("paimon.vector_size", "2048", ScopeSession, 1, 65536, "", catPaimonX, "The rows of a batch."),

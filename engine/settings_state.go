@@ -58,6 +58,10 @@ type derived struct {
 	scanVersion      string
 	vectorSize       int
 	workers          int
+	lockTimeout      time.Duration
+	strictInsert     bool  // paimon.insert_mode
+	oneTableCommit   bool  // paimon.multi_table_commit = error
+	copyMaxLine      int64 // bytes
 	workMem          int64 // bytes
 	maxDepth         int
 	disabled         map[string]bool
@@ -399,6 +403,10 @@ func (s *settings) derive() *derived {
 		idleTimeout:      ms("idle_session_timeout"),
 		idleTxTimeout:    ms("idle_in_transaction_session_timeout"),
 		slowStatement:    ms("log_min_duration_statement"),
+		lockTimeout:      ms("lock_timeout"),
+		strictInsert:     str("paimon.insert_mode") == "strict",
+		oneTableCommit:   str("paimon.multi_table_commit") == "error",
+		copyMaxLine:      num("paimon.copy_max_line"),
 		freshReads:       str("paimon.fresh_reads") == "on",
 		scanVersion:      str("paimon.scan_version"),
 		vectorSize:       int(num("paimon.vector_size")),

@@ -35,9 +35,25 @@ type transaction struct {
 	// pins are the relations that REPEATABLE READ keeps, by what they were asked
 	// for: see resolver.
 	pins  map[pinKey]catalog.Relation
-	saves []string // savepoints, oldest first
+	saves []savepoint // oldest first
+	// tables are those that the transaction has written or read for writing, in the
+	// order of the first time.
+	tables []*txTable
+	owner  *lockOwner // nil: no lock was ever taken
+	// writes counts data-changing statements of an implicit transaction. redo runs
+	// the only one again; told is what its client has been told.
+	writes int
+	redo   func(ctx context.Context) (*outcome, error)
+	told   *outcome
 	// staged is the data definition of the transaction, nil = none.
-	staged stagedCatalog
+	staged *catalog.Staged
+}
+
+// savepoint is what ROLLBACK TO goes back to.
+type savepoint struct {
+	name   string
+	tables []txTableState // of transaction.tables; later ones were untouched
+	staged int            // see catalog.Staged.Mark
 }
 
 // enter begins an implicit transaction unless one is open.
@@ -97,6 +113,10 @@ func (s *Session) commit(ctx context.Context) error {
 		s.endTx(false)
 		return err
 	}
+	if err := s.publish(ctx); err != nil {
+		s.endTx(false)
+		return err
+	}
 	s.endTx(true)
 	return nil
 }
@@ -109,6 +129,10 @@ func (s *Session) endTx(commit bool) {
 		}
 	}
 	s.set.end(commit)
+	s.discard()
+	if s.tx.owner != nil {
+		s.eng.locks.release(s.tx.owner)
+	}
 	s.tx = transaction{}
 	outcome := "rollback"
 	if commit {
@@ -187,7 +211,7 @@ func (s *Session) transact(ctx context.Context, t *ast.Transaction, out ResultSi
 		if err := s.inBlock("SAVEPOINT"); err != nil {
 			return "", err
 		}
-		s.tx.saves = append(s.tx.saves, t.Name.Name)
+		s.tx.saves = append(s.tx.saves, s.mark(t.Name.Name))
 		s.set.savepoint()
 		return "SAVEPOINT", nil
 	case ast.TxRelease:
@@ -214,6 +238,7 @@ func (s *Session) transact(ctx context.Context, t *ast.Transaction, out ResultSi
 				s.ClosePortal(name)
 			}
 		}
+		s.back(s.tx.saves[n])
 		s.tx.saves = s.tx.saves[:n+1]
 		s.set.rollbackTo(n)
 		s.tx.status = txBlock
@@ -249,7 +274,7 @@ func (s *Session) chain(on bool, modes txModes) {
 
 func (s *Session) savepoint(name string) (int, error) {
 	for i := len(s.tx.saves) - 1; i >= 0; i-- {
-		if s.tx.saves[i] == name {
+		if s.tx.saves[i].name == name {
 			return i, nil
 		}
 	}

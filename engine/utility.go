@@ -99,8 +99,17 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		return s.runCopy(ctx, life, p, st, out)
 	case *ast.LockTable:
 		return s.runLock(ctx, st)
+	case *ast.Truncate:
+		return s.runTruncate(ctx, st)
 	case *ast.Use:
 		return s.runUse(ctx, st)
+	}
+	if isDefinition(p.stmt) {
+		tag, err := s.runDefinition(ctx, p, out)
+		if err != nil {
+			return nil, err
+		}
+		return done(tag)
 	}
 	return nil, unsupported(p.stmt)
 }
@@ -370,21 +379,6 @@ func (s *Session) runDiscard(st *ast.Discard) (*running, error) {
 		s.set.resetAll()
 	}
 	return &running{tag: fixedTag("DISCARD " + st.What)}, nil
-}
-
-// runLock is LOCK TABLE: reads never block here, so that the tables exist is
-// all there is to check.
-func (s *Session) runLock(ctx context.Context, st *ast.LockTable) (*running, error) {
-	if err := s.inBlock("LOCK TABLE"); err != nil {
-		return nil, err
-	}
-	r := s.newResolver()
-	for _, t := range st.Tables {
-		if _, err := r.Relation(ctx, t.Name, resolveDefaults(s)); err != nil {
-			return nil, err
-		}
-	}
-	return &running{tag: fixedTag("LOCK TABLE")}, nil
 }
 
 // runUse is USE of the lake engines: the schema goes first in the search path.

@@ -1,0 +1,470 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+)
+
+// isDefinition reports whether a statement is run by runDefinition. They return
+// no rows and take no parameters.
+func isDefinition(st ast.Stmt) bool {
+	switch x := st.(type) {
+	case *ast.CreateTable, *ast.CreateSchema, *ast.Comment, *ast.AlterTable, *ast.Rename, *ast.AlterObjectSchema,
+		*ast.AlterOwner, *ast.AlterSchemaOptions:
+		return true
+	case *ast.CreateTableAs:
+		return !x.Materialized
+	case *ast.Drop:
+		return x.Kind == "TABLE" || x.Kind == "SCHEMA" || x.IfExists || dropsRelation(x.Kind)
+	}
+	return false
+}
+
+// runDefinition runs CREATE TABLE, ALTER TABLE and their kin and returns the
+// command tag.
+func (s *Session) runDefinition(ctx context.Context, p *prepared, out ResultSink) (string, error) {
+	text := p.text
+	switch st := p.stmt.(type) {
+	case *ast.CreateTable:
+		return "CREATE TABLE", s.runCreateTable(ctx, text, st, out)
+	case *ast.CreateTableAs:
+		return s.runCreateTableAs(ctx, text, st, out)
+	case *ast.CreateSchema:
+		return "CREATE SCHEMA", s.runCreateSchema(ctx, text, st, out)
+	case *ast.AlterTable:
+		return "ALTER " + alterKind(st.Kind), s.runAlterTable(ctx, text, st, out)
+	case *ast.Rename:
+		return "ALTER " + alterKind(st.Object.Kind), s.runRename(ctx, text, st, out)
+	case *ast.AlterObjectSchema:
+		return "ALTER " + alterKind(st.Object.Kind), s.runSetSchema(ctx, text, st, out)
+	case *ast.AlterOwner:
+		return "ALTER " + alterKind(st.Object.Kind), s.runAlterOwner(ctx, st)
+	case *ast.AlterSchemaOptions:
+		return "", pgerr.New(pgerr.FeatureNotSupported, "options of schemas are not supported")
+	case *ast.Drop:
+		return "DROP " + st.Kind, s.runDrop(ctx, text, st, out)
+	case *ast.Comment:
+		return "COMMENT", s.runComment(ctx, text, st)
+	}
+	return "", unsupported(p.stmt)
+}
+
+func alterKind(kind string) string {
+	if kind == "" {
+		return "TABLE"
+	}
+	return kind
+}
+
+// runCreateSchema is CREATE SCHEMA.
+func (s *Session) runCreateSchema(ctx context.Context, text string, st *ast.CreateSchema, out ResultSink) error {
+	name := st.Name.Name
+	if st.Authorization != nil {
+		if err := s.checkRole(st.Authorization); err != nil {
+			return err
+		}
+		if name == "" {
+			if name = st.Authorization.Name.Name; name == "" {
+				name = s.userName()
+			}
+		}
+	}
+	if name == "default" {
+		name = catalog.PublicSchema
+	}
+	if strings.HasPrefix(name, "pg_") {
+		return pgerr.New(pgerr.ReservedName, "unacceptable schema name %q", name).
+			WithDetail("The prefix \"pg_\" is reserved for system schemas.")
+	}
+	_, exists := s.schemaExists(ctx, name)
+	if exists || name == "sys" {
+		if st.IfNotExists {
+			s.notice(out, "NOTICE", pgerr.DuplicateSchema, "schema %q already exists, skipping", name)
+			return nil
+		}
+		return pgerr.New(pgerr.DuplicateSchema, "schema %q already exists", name)
+	}
+	props := map[string]string{}
+	for _, o := range st.Options {
+		key, value, err := tableOption(text, o)
+		if err != nil {
+			return err
+		}
+		props[key] = value
+	}
+	if st.Comment != nil {
+		props["comment"] = *st.Comment
+	}
+	ed, err := s.editor(ctx)
+	if err != nil {
+		return err
+	}
+	if err := ed.CreateSchema(ctx, name, props); err != nil {
+		return s.ddlError(err, name, name)
+	}
+	for _, e := range st.Stmts {
+		if err := s.inSchema(ctx, text, name, e, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inSchema runs a statement that CREATE SCHEMA holds.
+func (s *Session) inSchema(ctx context.Context, text, schemaName string, st ast.Stmt, out ResultSink) error {
+	switch x := st.(type) {
+	case *ast.CreateTable:
+		c := *x
+		switch {
+		case len(c.Name) == 1:
+			c.Name = ast.Name{{Name: schemaName, Quoted: true}, c.Name[0]}
+		case c.Name[len(c.Name)-2].Name != schemaName:
+			return pgerr.New(pgerr.InvalidSchemaDefinition, "CREATE specifies a schema (%s) different from the one being created (%s)",
+				c.Name[len(c.Name)-2].Name, schemaName)
+		}
+		return s.runCreateTable(ctx, text, &c, out)
+	case *ast.Grant:
+		return nil
+	}
+	return unsupported(st)
+}
+
+// dropsRelation reports whether a kind of DROP names relations of pg_class.
+func dropsRelation(kind string) bool {
+	switch kind {
+	case "VIEW", "MATERIALIZED VIEW", "INDEX", "SEQUENCE", "FOREIGN TABLE":
+		return true
+	}
+	return false
+}
+
+// runDrop is DROP. Kinds of objects that do not exist here are found missing.
+func (s *Session) runDrop(ctx context.Context, text string, st *ast.Drop, out ResultSink) error {
+	switch {
+	case st.Kind == "SCHEMA":
+		return s.dropSchemas(ctx, st, out)
+	case st.Kind == "TABLE" || dropsRelation(st.Kind):
+		return s.dropRelations(ctx, text, st, out)
+	case st.IfExists:
+		for _, n := range st.Names {
+			s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "%s %q does not exist, skipping", strings.ToLower(st.Kind), n.String())
+		}
+		return nil
+	}
+	return unsupported(st)
+}
+
+// dropRelations drops tables, all or none of those named.
+func (s *Session) dropRelations(ctx context.Context, text string, st *ast.Drop, out ResultSink) error {
+	kind := strings.ToLower(st.Kind)
+	var tables []catalog.TableInfo
+	for _, n := range st.Names {
+		rel, err := s.newResolver().Relation(ctx, n, resolveDefaults(s))
+		switch {
+		case pgerr.Is(err, pgerr.UndefinedTable):
+			if err := s.missingRelation(ctx, n, kind, st.IfExists, out); err != nil {
+				return err
+			}
+			continue
+		case err != nil:
+			return err
+		case systemSchema(rel.Schema()):
+			return pgerr.New(pgerr.InsufficientPrivilege, "permission denied: %q is a system catalog", rel.Name())
+		}
+		t, ok := rel.(catalog.TableInfo)
+		if !ok || st.Kind != "TABLE" {
+			return wrongKind(rel, st.Kind)
+		}
+		if t, err = s.tableToChange(ctx, text, n, lockExclusive); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(tables, func(x catalog.TableInfo) bool { return x.OID() == t.OID() }) {
+			tables = append(tables, t)
+		}
+	}
+	if len(tables) == 0 {
+		return nil
+	}
+	ed, err := s.editor(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if err := ed.DropTable(ctx, t.Schema(), t.Name()); err != nil {
+			return s.ddlError(err, t.Schema(), t.Name())
+		}
+	}
+	return nil
+}
+
+// missingRelation is what DROP says of a name that nothing has.
+func (s *Session) missingRelation(ctx context.Context, n ast.Name, kind string, ifExists bool, out ResultSink) error {
+	if len(n) > 1 {
+		if schemaName := n[len(n)-2].Name; !systemSchema(schemaName) {
+			if _, ok := s.schemaExists(ctx, schemaName); !ok {
+				if !ifExists {
+					return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", schemaName)
+				}
+				s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "schema %q does not exist, skipping", schemaName)
+				return nil
+			}
+		}
+	}
+	if !ifExists {
+		return pgerr.New(pgerr.UndefinedTable, "%s %q does not exist", kind, n.Last())
+	}
+	s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "%s %q does not exist, skipping", kind, n.Last())
+	return nil
+}
+
+// wrongKind is the error of DROP VIEW t where t is a table, and the like.
+func wrongKind(rel catalog.Relation, kind string) error {
+	is := "TABLE"
+	if rel.Kind() == 'v' {
+		is = "VIEW"
+	}
+	article := "a"
+	if strings.HasPrefix(kind, "I") {
+		article = "an"
+	}
+	return pgerr.New(pgerr.WrongObjectType, "%q is not %s %s", rel.Name(), article, strings.ToLower(kind)).
+		WithHint("Use DROP %s to remove a %s.", is, strings.ToLower(is))
+}
+
+// dropSchemas is DROP SCHEMA.
+func (s *Session) dropSchemas(ctx context.Context, st *ast.Drop, out ResultSink) error {
+	for _, n := range st.Names {
+		name, ok := s.schemaExists(ctx, n.Last())
+		if !ok {
+			if st.IfExists {
+				s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "schema %q does not exist, skipping", n.Last())
+				continue
+			}
+			return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", n.Last())
+		}
+		if systemSchema(name) {
+			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop schema %s because it is required by the database system", name)
+		}
+		if name == catalog.PublicSchema {
+			return pgerr.New(pgerr.FeatureNotSupported, "schema %q cannot be dropped", name).
+				WithHint("It stands for Paimon's database \"default\". Drop its tables.")
+		}
+		tables, err := s.catalog().Tables(ctx, name)
+		if err != nil {
+			return s.ddlError(err, name, name)
+		}
+		sort.Strings(tables)
+		for i, t := range tables {
+			tables[i] = "table " + ast.QuoteIdent(name) + "." + ast.QuoteIdent(t)
+		}
+		if len(tables) > 0 && !st.Cascade {
+			for i, t := range tables {
+				tables[i] = t + " depends on schema " + name
+			}
+			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop schema %s because other objects depend on it", name).
+				WithDetail("%s", strings.Join(tables, "\n")).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+		}
+		ed, err := s.editor(ctx)
+		if err != nil {
+			return err
+		}
+		if err := ed.DropSchema(ctx, name, st.Cascade); err != nil {
+			return s.ddlError(err, name, name)
+		}
+		switch len(tables) {
+		case 0:
+		case 1:
+			s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "drop cascades to %s", tables[0])
+		default:
+			e := pgerr.New(pgerr.SuccessfulCompletion, "drop cascades to %d other objects", len(tables)).
+				WithDetail("drop cascades to %s", strings.Join(tables, "\ndrop cascades to "))
+			s.noticeOf(out, e)
+		}
+	}
+	return nil
+}
+
+// noticeOf passes on a notice that has more than a message.
+func (s *Session) noticeOf(out ResultSink, e *pgerr.Error) {
+	e.Severity = "NOTICE"
+	if out != nil && s.set.use().minMessages <= 6 {
+		out.Notice(e)
+	}
+}
+
+// runRename is ALTER ... RENAME.
+func (s *Session) runRename(ctx context.Context, text string, st *ast.Rename, out ResultSink) error {
+	switch st.Object.Kind {
+	case "TABLE", "":
+	case "SCHEMA", "DATABASE":
+		return pgerr.New(pgerr.FeatureNotSupported, "schemas cannot be renamed")
+	default:
+		return pgerr.New(pgerr.FeatureNotSupported, "ALTER %s ... RENAME is not supported yet", st.Object.Kind)
+	}
+	rel, err := s.tableToChange(ctx, text, st.Object.Name, lockExclusive)
+	if err != nil {
+		if st.IfExists && pgerr.Is(err, pgerr.UndefinedTable) {
+			s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "relation %q does not exist, skipping", st.Object.Name.Last())
+			return nil
+		}
+		return err
+	}
+	switch st.Part {
+	case "":
+		toSchema := rel.Schema()
+		if len(st.NewPath) > 1 {
+			n, ok := s.schemaExists(ctx, st.NewPath[len(st.NewPath)-2].Name)
+			if !ok {
+				return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", st.NewPath[len(st.NewPath)-2].Name)
+			}
+			toSchema = n
+		}
+		ed, err := s.editor(ctx)
+		if err != nil {
+			return err
+		}
+		return s.renameTable(ctx, ed, rel, toSchema, st.NewName.Name)
+	case "COLUMN":
+		return s.renameColumn(ctx, text, rel, st, out)
+	case "CONSTRAINT":
+		return s.renameConstraint(ctx, text, rel, st, out)
+	}
+	return unsupported(st)
+}
+
+// renameColumn is RENAME COLUMN; what options say about the column goes with it.
+func (s *Session) renameColumn(ctx context.Context, text string, rel catalog.TableInfo, st *ast.Rename, out ResultSink) error {
+	a, err := s.newAlteration(text, rel, out)
+	if err != nil {
+		return err
+	}
+	path, _, err := a.target(&ast.AlterCmd{Path: st.Column})
+	if err != nil {
+		return pgerr.New(pgerr.UndefinedColumn, "column %q does not exist", st.Column[0].Name)
+	}
+	to := st.NewName.Name
+	if len(path) == 1 {
+		if err := checkColumnName(to); err != nil {
+			return err
+		}
+		if a.sch.Fields.Index(to) >= 0 {
+			return pgerr.New(pgerr.DuplicateColumn, "column %q of relation %q already exists", to, rel.Name())
+		}
+	}
+	if err := a.do(&a.before, schema.RenameColumn{Path: path, To: to}); err != nil {
+		return err
+	}
+	return a.stage(ctx)
+}
+
+// renameConstraint is RENAME CONSTRAINT.
+func (s *Session) renameConstraint(ctx context.Context, text string, rel catalog.TableInfo, st *ast.Rename, out ResultSink) error {
+	a, err := s.newAlteration(text, rel, out)
+	if err != nil {
+		return err
+	}
+	from, to := st.Column[0].Name, st.NewName.Name
+	i := a.set.find(from)
+	switch {
+	case i < 0 && len(rel.PrimaryKey()) > 0 && from == pgcatalog.KeyName(rel.Name()):
+		return pgerr.New(pgerr.FeatureNotSupported, "the primary key's constraint cannot be renamed")
+	case i < 0:
+		return pgerr.New(pgerr.UndefinedObject, "constraint %q for table %q does not exist", from, rel.Name())
+	case a.set.find(to) >= 0:
+		return pgerr.New(pgerr.DuplicateObject, "constraint %q for relation %q already exists", to, rel.Name())
+	}
+	c := a.set.list[i]
+	old, _ := c.Option()
+	c.Name = to
+	key, value := c.Option()
+	if err := a.do(&a.before, schema.RemoveOption{Key: old}, schema.SetOption{Key: key, Value: value}); err != nil {
+		return err
+	}
+	return a.stage(ctx)
+}
+
+// runSetSchema is ALTER TABLE ... SET SCHEMA as a statement of its own.
+func (s *Session) runSetSchema(ctx context.Context, text string, st *ast.AlterObjectSchema, out ResultSink) error {
+	if st.Object.Kind != "TABLE" && st.Object.Kind != "" {
+		return pgerr.New(pgerr.FeatureNotSupported, "ALTER %s ... SET SCHEMA is not supported yet", st.Object.Kind)
+	}
+	return s.runAlterTable(ctx, text, &ast.AlterTable{
+		Span: st.Span, IfExists: st.IfExists, Table: &ast.TableName{Name: st.Object.Name},
+		Cmds: []*ast.AlterCmd{{Loc: st.Loc, Op: ast.SetSchema, Name: st.Schema}},
+	}, out)
+}
+
+// runAlterOwner accepts another owner: there is one only.
+func (s *Session) runAlterOwner(ctx context.Context, st *ast.AlterOwner) error {
+	switch st.Object.Kind {
+	case "SCHEMA":
+		if _, ok := s.schemaExists(ctx, st.Object.Name.Last()); !ok {
+			return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", st.Object.Name.Last())
+		}
+	case "DATABASE":
+	default:
+		return pgerr.New(pgerr.FeatureNotSupported, "ALTER %s ... OWNER TO is not supported yet", st.Object.Kind)
+	}
+	return s.checkRole(st.Owner)
+}
+
+// runComment is COMMENT ON.
+func (s *Session) runComment(ctx context.Context, text string, st *ast.Comment) error {
+	o := st.Object
+	change := func(name ast.Name, make func(a *alteration) (schema.Change, error)) error {
+		rel, err := s.tableToChange(ctx, text, name, lockExclusive)
+		if err != nil {
+			return err
+		}
+		a, err := s.newAlteration(text, rel, nil)
+		if err != nil {
+			return err
+		}
+		c, err := make(a)
+		if err != nil {
+			return err
+		}
+		if err := a.do(&a.before, c); err != nil {
+			return err
+		}
+		return a.stage(ctx)
+	}
+	switch o.Kind {
+	case "TABLE":
+		return change(o.Name, func(*alteration) (schema.Change, error) { return schema.SetComment{Comment: deref(st.Text)}, nil })
+	case "COLUMN":
+		if len(o.Name) < 2 {
+			return errAt(text, o.Pos, pgerr.SyntaxError, "column name must be qualified")
+		}
+		table, column := o.Name[:len(o.Name)-1], o.Name[len(o.Name)-1]
+		return change(table, func(a *alteration) (schema.Change, error) {
+			path, _, err := a.target(&ast.AlterCmd{Path: []ast.Ident{column}})
+			return schema.UpdateColumnComment{Path: path, Comment: deref(st.Text)}, err
+		})
+	case "SCHEMA":
+		if _, ok := s.schemaExists(ctx, o.Name.Last()); !ok {
+			return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", o.Name.Last())
+		}
+	case "DATABASE":
+		return nil
+	}
+	return pgerr.New(pgerr.FeatureNotSupported, "COMMENT ON %s is not supported yet", o.Kind)
+}
+
+// refusedSchema is the error of an editor that refuses a definition.
+func refusedSchema(err error) (*pgerr.Error, bool) {
+	var e *schema.ChangeError
+	if errors.As(err, &e) {
+		return schemaError(e), true
+	}
+	return nil, false
+}

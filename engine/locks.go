@@ -1,0 +1,337 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+)
+
+// Locks keep sessions of this server from writing over what another has read
+// and is about to write. They are held until the transaction ends.
+//
+// There are locks on whole tables (intent, shared, exclusive) and on keys, shared
+// for FOR SHARE and else exclusive. Whoever locks a key holds its table's intent lock, so that an
+// exclusive table lock stands for all keys; a statement that needs more keys than
+// maxKeyLocks takes it instead, which bounds the memory.
+//
+// A request that cannot be granted waits in the lock's queue, first come, first
+// served. Before it waits, the graph of who waits for whom is searched from it: a
+// cycle is a deadlock, and the request that would close it fails with 40P01.
+// Everything is under one mutex: a request is a few map operations.
+
+// lockMode is how a table is locked.
+type lockMode uint8
+
+const (
+	lockIntent    lockMode = iota + 1 // rows may be written
+	lockShared                        // nobody else may write
+	lockExclusive                     // nobody else may write or lock
+)
+
+func (m lockMode) String() string {
+	return [...]string{"no lock", "RowExclusiveLock", "ShareLock", "AccessExclusiveLock"}[m]
+}
+
+// compatible reports whether two sessions may hold these at once.
+func compatible(a, b lockMode) bool {
+	return a == lockIntent && b == lockIntent || a == lockShared && b == lockShared
+}
+
+// maxKeyLocks is how many keys a statement locks one by one.
+const maxKeyLocks = 100_000
+
+// lockTarget names what is locked: a table, or a key of it when key is not "".
+// key is the bucket's identity and the encoded key.
+type lockTarget struct{ table, key string }
+
+// lockState is one lock that somebody holds or waits for.
+type lockState struct {
+	holders map[*lockOwner]lockMode
+	queue   []*lockRequest
+}
+
+// lockRequest is one wait.
+type lockRequest struct {
+	owner *lockOwner
+	mode  lockMode
+	done  chan struct{} // closed when granted
+}
+
+// lockOwner is a transaction as the lock manager sees it. Its fields are guarded
+// by the manager's mutex.
+type lockOwner struct {
+	pid   int32
+	held  map[lockTarget]lockMode
+	waits *lockRequest
+	on    lockTarget // what waits is for
+}
+
+// lockManager keeps the locks of an engine.
+type lockManager struct {
+	mu    sync.Mutex // guards all below and every owner
+	locks map[lockTarget]*lockState
+}
+
+func newLockManager() *lockManager { return &lockManager{locks: map[lockTarget]*lockState{}} }
+
+// lockWait says how long to wait for a lock.
+type lockWait struct {
+	timeout time.Duration // 0 = without limit
+	nowait  bool
+	name    string // the table, for messages
+}
+
+// acquire takes one lock for o and reports whether it had to wait for it.
+func (l *lockManager) acquire(ctx context.Context, o *lockOwner, t lockTarget, mode lockMode, w lockWait) (waited bool, err error) {
+	l.mu.Lock()
+	req, err := l.request(o, t, mode, w)
+	l.mu.Unlock()
+	if err != nil || req == nil {
+		return false, err
+	}
+	var timer <-chan time.Time
+	if w.timeout > 0 {
+		tm := time.NewTimer(w.timeout)
+		defer tm.Stop()
+		timer = tm.C
+	}
+	select {
+	case <-req.done:
+		return true, nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-timer:
+		err = pgerr.New(pgerr.LockNotAvailable, "canceling statement due to lock timeout")
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-req.done: // granted just now: the transaction's end releases it
+		return true, err
+	default:
+	}
+	st := l.locks[t]
+	st.queue = slices.DeleteFunc(st.queue, func(r *lockRequest) bool { return r == req })
+	o.waits = nil
+	l.grant(t, st)
+	return true, err
+}
+
+// request grants at once (nil), or queues.
+func (l *lockManager) request(o *lockOwner, t lockTarget, mode lockMode, w lockWait) (*lockRequest, error) {
+	have := o.held[t]
+	if have >= mode {
+		return nil, nil
+	}
+	st := l.locks[t]
+	if st == nil {
+		st = &lockState{holders: map[*lockOwner]lockMode{}}
+		l.locks[t] = st
+	}
+	// A holder that asks for more goes before those who hold nothing: it could
+	// never be granted behind them.
+	if l.free(st, o, mode) && (len(st.queue) == 0 || have != 0) {
+		l.give(o, t, st, mode)
+		return nil, nil
+	}
+	if w.nowait {
+		l.tidy(t, st)
+		if t.key != "" {
+			return nil, pgerr.New(pgerr.LockNotAvailable, "could not obtain lock on row in relation %q", w.name)
+		}
+		return nil, pgerr.New(pgerr.LockNotAvailable, "could not obtain lock on relation %q", w.name)
+	}
+	req := &lockRequest{owner: o, mode: mode, done: make(chan struct{})}
+	if have != 0 {
+		st.queue = append([]*lockRequest{req}, st.queue...)
+	} else {
+		st.queue = append(st.queue, req)
+	}
+	o.waits, o.on = req, t
+	if path := l.cycle(o); path != nil {
+		st.queue = slices.DeleteFunc(st.queue, func(r *lockRequest) bool { return r == req })
+		o.waits = nil
+		l.grant(t, st)
+		return nil, deadlock(path, w.name)
+	}
+	return req, nil
+}
+
+func (l *lockManager) free(st *lockState, o *lockOwner, mode lockMode) bool {
+	for h, m := range st.holders {
+		if h != o && !compatible(m, mode) {
+			return false
+		}
+	}
+	return true
+}
+
+func (l *lockManager) give(o *lockOwner, t lockTarget, st *lockState, mode lockMode) {
+	st.holders[o] = mode
+	o.held[t] = mode
+}
+
+// grant serves the queue from its head as far as it can.
+func (l *lockManager) grant(t lockTarget, st *lockState) {
+	for len(st.queue) > 0 {
+		r := st.queue[0]
+		if !l.free(st, r.owner, r.mode) {
+			break
+		}
+		st.queue = st.queue[1:]
+		l.give(r.owner, t, st, r.mode)
+		r.owner.waits = nil
+		close(r.done)
+	}
+	l.tidy(t, st)
+}
+
+func (l *lockManager) tidy(t lockTarget, st *lockState) {
+	if len(st.holders) == 0 && len(st.queue) == 0 {
+		delete(l.locks, t)
+	}
+}
+
+// blockers are the owners that o waits for: holders that are in its way, and
+// requests in front of it that are.
+func (l *lockManager) blockers(o *lockOwner) []*lockOwner {
+	st := l.locks[o.on]
+	var out []*lockOwner
+	for h, m := range st.holders {
+		if h != o && !compatible(m, o.waits.mode) {
+			out = append(out, h)
+		}
+	}
+	for _, r := range st.queue {
+		if r == o.waits {
+			break
+		}
+		if r.owner != o && !compatible(r.mode, o.waits.mode) {
+			out = append(out, r.owner)
+		}
+	}
+	return out
+}
+
+// cycle returns the owners on a cycle through o, o first; nil when there is none.
+func (l *lockManager) cycle(o *lockOwner) []*lockOwner {
+	seen := map[*lockOwner]bool{}
+	var path []*lockOwner
+	var walk func(x *lockOwner) bool
+	walk = func(x *lockOwner) bool {
+		if x.waits == nil {
+			return false
+		}
+		path = append(path, x)
+		for _, b := range l.blockers(x) {
+			if b == o {
+				return true
+			}
+			if !seen[b] {
+				seen[b] = true
+				if walk(b) {
+					return true
+				}
+			}
+		}
+		path = path[:len(path)-1]
+		return false
+	}
+	if walk(o) {
+		return path
+	}
+	return nil
+}
+
+func deadlock(path []*lockOwner, name string) error {
+	detail := ""
+	for i, o := range path {
+		next := path[(i+1)%len(path)]
+		what := "a row of relation"
+		if o.on.key == "" {
+			what = "relation"
+		}
+		rel := o.on.table
+		if i == 0 && name != "" {
+			rel = name
+		}
+		mode := "ExclusiveLock"
+		if o.waits != nil && o.on.key == "" {
+			mode = o.waits.mode.String()
+		}
+		detail += fmt.Sprintf("Process %d waits for %s on %s %q; blocked by process %d.\n", o.pid, mode, what, rel, next.pid)
+	}
+	return pgerr.New(pgerr.DeadlockDetected, "deadlock detected").WithDetail("%s", detail[:len(detail)-1]).
+		WithHint("See server log for query details.")
+}
+
+// tryKey takes a key that is free; false when another session has it.
+func (l *lockManager) tryKey(o *lockOwner, t lockTarget, mode lockMode) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r, err := l.request(o, t, mode, lockWait{nowait: true})
+	return r == nil && err == nil
+}
+
+// release gives up everything that o holds.
+func (l *lockManager) release(o *lockOwner) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for t := range o.held {
+		st := l.locks[t]
+		delete(st.holders, o)
+		l.grant(t, st)
+	}
+	clear(o.held)
+}
+
+// held returns how many locks there are, for tests and metrics.
+func (l *lockManager) held() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.locks)
+}
+
+// owner returns the transaction's face to the lock manager.
+func (s *Session) lockOwner() *lockOwner {
+	if s.tx.owner == nil {
+		s.tx.owner = &lockOwner{pid: s.pid, held: map[lockTarget]lockMode{}}
+	}
+	return s.tx.owner
+}
+
+func (s *Session) lockWait(name string) lockWait {
+	return lockWait{timeout: s.set.use().lockTimeout, name: name}
+}
+
+// lockTable locks a whole table for the transaction.
+func (s *Session) lockTable(ctx context.Context, k tableKey, name string, mode lockMode, nowait bool) (waited bool, err error) {
+	w := s.lockWait(name)
+	w.nowait = nowait
+	return s.eng.locks.acquire(ctx, s.lockOwner(), lockTarget{table: k.String()}, mode, w)
+}
+
+// lockKeys locks keys of a table, in their order, which every session keeps to
+// within a batch: fewer deadlocks. keys hold bucket and key; they are sorted in
+// place.
+func (s *Session) lockKeys(ctx context.Context, k tableKey, name string, keys []string, mode lockMode, nowait bool) (waited bool, err error) {
+	w := s.lockWait(name)
+	w.nowait = nowait
+	slices.Sort(keys)
+	table, o := k.String(), s.lockOwner()
+	if o.held[lockTarget{table: table}] == lockExclusive {
+		return false, nil
+	}
+	for _, key := range keys {
+		x, err := s.eng.locks.acquire(ctx, o, lockTarget{table: table, key: key}, mode, w)
+		if err != nil {
+			return waited, err
+		}
+		waited = waited || x
+	}
+	return waited, nil
+}
