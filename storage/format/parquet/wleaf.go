@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"math"
 	"math/bits"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
@@ -90,8 +91,35 @@ type dictBuilder struct {
 	strs  strTable // the rest
 }
 
+// leafBuffers are the big slices of a leafWriter, kept from file to file.
+type leafBuffers struct {
+	defs, reps      []uint8
+	vals, out, body []byte
+	idx             []uint32
+}
+
+var leafPool = sync.Pool{New: func() any { return new(leafBuffers) }}
+
+// maxPooled bytes of a slice are kept.
+const maxPooled = 8 << 20
+
+func (w *leafWriter) release() {
+	b := &leafBuffers{defs: w.defs, reps: w.reps, idx: w.idx}
+	for _, x := range []struct{ to, from *[]byte }{{&b.vals, &w.vals}, {&b.out, &w.out}, {&b.body, &w.body}} {
+		if cap(*x.from) <= maxPooled {
+			*x.to = *x.from
+		}
+	}
+	w.defs, w.reps, w.vals, w.out, w.body, w.idx = nil, nil, nil, nil, nil, nil
+	leafPool.Put(b)
+}
+
 func newLeafWriter(l *leaf, o *writeOptions, c codec) *leafWriter {
-	w := &leafWriter{l: l, o: o, c: c, w: l.conv.width(l.node.el), cmp: plainCompare(l)}
+	b := leafPool.Get().(*leafBuffers)
+	w := &leafWriter{
+		l: l, o: o, c: c, w: l.conv.width(l.node.el), cmp: plainCompare(l),
+		defs: b.defs[:0], reps: b.reps[:0], vals: b.vals[:0], out: b.out[:0], body: b.body[:0], idx: b.idx[:0],
+	}
 	w.useDict = o.dictionary(l) && l.node.el.typ != pBool
 	w.startChunk()
 	return w

@@ -399,6 +399,11 @@ func (w *Writer) Close() ([]format.ColumnStats, error) {
 	if w.err != nil {
 		return nil, w.err
 	}
+	defer func() {
+		for _, l := range w.leaves {
+			l.release()
+		}
+	}()
 	if err := w.endGroup(); err != nil {
 		return nil, err
 	}
