@@ -244,7 +244,7 @@ func eachName(s string, f func(start, end int, name string)) {
 				i = len(s)
 			}
 		case c >= '0' && c <= '9':
-			for i < len(s) && (isWord(s[i]) || s[i] == '.') {
+			for i < len(s) && (isWord(s[i]) || s[i] >= '0' && s[i] <= '9' || s[i] == '.') {
 				i++
 			}
 		case isWord(c):

@@ -227,3 +227,18 @@ func TestPredicates(t *testing.T) {
 		t.Errorf("a column dropped and added again reads column %d", src)
 	}
 }
+
+// TestNamesInExpressions: numbers end, and are no names.
+func TestNamesInExpressions(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"a > 1", `"b" > 1`},
+		{"a > 1e5 AND x < 10.5", `"b" > 1e5 AND x < 10.5`},
+		{"a1 > a", `a1 > "b"`},
+		{"1", "1"},
+		{"f(a, 'a', \"a\")::a", `f("b", 'a', "b")::a`},
+	} {
+		if got := renameInSQL(tc.in, "a", "b"); got != tc.want {
+			t.Errorf("%q: %q, not %q", tc.in, got, tc.want)
+		}
+	}
+}
