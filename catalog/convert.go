@@ -41,6 +41,8 @@ func conversionOf(stored types.Type, pg string) *conversion {
 		return &conversion{to: types.Of(types.JSONB)}
 	case text && pg == "name":
 		return &conversion{to: types.Of(types.Name), sameOrder: true}
+	case text && (pg == "varchar" || pg == "character varying"):
+		return &conversion{to: types.Of(types.Varchar), sameOrder: true}
 	case text && pg == "uuid":
 		return parsed(types.Of(types.UUID))
 	case text && pg == "interval":
@@ -51,6 +53,15 @@ func conversionOf(stored types.Type, pg string) *conversion {
 		return &conversion{to: types.Type{Kind: types.Numeric}, cast: trimmed(stored), sameOrder: true}
 	}
 	return nil
+}
+
+// SQLType returns the type that a column is shown with: its stored type, or the
+// PostgreSQL type that the table option pg-type.<column> keeps.
+func SQLType(stored types.Type, pg string) types.Type {
+	if c := conversionOf(stored, pg); c != nil {
+		return c.to.WithNotNull(stored.NotNull)
+	}
+	return stored.SQL()
 }
 
 // parsed reads stored text as PostgreSQL does.

@@ -9,6 +9,14 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
+// boolArg is an argument of type boolean.
+func boolArg(args []types.Datum, i int) (v, ok bool) {
+	if i < len(args) {
+		v, ok = args[i].(bool)
+	}
+	return v, ok
+}
+
 func datumText(n int) string { return strconv.Itoa(n) }
 
 // Object is what an OID of pg_class names.
@@ -132,6 +140,9 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 			for _, c := range kept(rel) {
 				if int64(keptOID(rel, c)) == arg(0) {
 					s := ConstraintDef(c)
+					if pretty, _ := boolArg(args, 1); pretty && c.Kind == catalog.CheckConstraint {
+						s = "CHECK (" + c.Expr + ")"
+					}
 					def = &s
 				}
 			}
