@@ -227,7 +227,10 @@ func TestJavaReadsPartitions(t *testing.T) {
 				w.count("select * from "+tab, n)
 				w.sql("update "+tab+" set v = 'w' where p is not null and id < 100", "delete from "+tab+" where id = 101")
 				w.agree(tab)
-				w.count("select * from "+tab, n-1)
+				if n > 2 {
+					n-- // the row 101
+				}
+				w.count("select * from "+tab, n)
 			}
 		})
 	}
@@ -299,7 +302,7 @@ func TestTakingTurns(t *testing.T) {
 			}})
 			w.sql("insert into " + name + " (k, v, note, extra) values (1000, 99999999, 'new', 1.5)")
 			w.agree(name)
-			w.sql("alter table "+name+" alter column k type bigint", "alter table "+name+" add column later text", "insert into "+name+" (k, v, later) values (1001, 99999999, 'x')")
+			w.sql("alter table "+name+" alter column v type numeric(20)", "alter table "+name+" add column later text", "insert into "+name+" (k, v, later) values (1001, 99999999, 'x')")
 			w.java.Do(t, map[string]any{"cmd": "write", "table": "d." + name, "rows": []map[string]any{{"k": 1002, "v": 99999999, "later": "y"}}})
 			w.sql("delete from " + name + " where k = 1000")
 			w.agree(name)
