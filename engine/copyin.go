@@ -33,6 +33,10 @@ func (s *Session) runCopyIn(ctx context.Context, p *prepared, st *ast.Copy, o *p
 	}
 	pm, err := planner.PlanCopyFrom(ctx, st.Table, st.Columns, st.Where, p.text, s.planOptions())
 	if err != nil {
+		var pe *pgerr.Error
+		if errors.As(err, &pe) && pe.Code == pgerr.UndefinedTable {
+			return nil, pe.WithPosition(0) // PostgreSQL does not point at it here
+		}
 		return nil, err
 	}
 	in := pm.Modify.In

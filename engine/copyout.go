@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -84,6 +85,7 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 	enc := pgcopy.NewEncoder(f, schema, s.TextStyle())
 	enc.OIDName = s.OIDName
 	head, err := enc.Head()
+	head = bytes.Clone(head)
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +93,23 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 	if err != nil {
 		return nil, err
 	}
-	if head != nil {
-		if _, err := w.Write(head); err != nil {
-			return nil, err
-		}
-	}
 	var rows int64
+	write := func(b []byte) error {
+		// The binary header has no message of its own.
+		if head != nil && f.Format == pgcopy.Binary {
+			b = append(head, b...)
+		} else if head != nil {
+			if _, err := w.Write(head); err != nil {
+				return err
+			}
+		}
+		head = nil
+		if b == nil {
+			return nil
+		}
+		_, err := w.Write(b)
+		return err
+	}
 	for {
 		b, err := r.src.Next(ctx)
 		if err != nil {
@@ -107,15 +120,14 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 		}
 		err = enc.Rows(b, func(row []byte) error {
 			rows++
-			_, err := w.Write(row)
-			return err
+			return write(row)
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	if tail := enc.Tail(); tail != nil {
-		if _, err := w.Write(tail); err != nil {
+	if tail := enc.Tail(); tail != nil || head != nil {
+		if err := write(tail); err != nil {
 			return nil, err
 		}
 	}

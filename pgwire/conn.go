@@ -217,6 +217,7 @@ func (c *conn) read() (byte, []byte, error) {
 func (c *conn) running(f func() error) error {
 	c.watch = c.in.watchAfter(c.srv.cfg.WatchDelay, func() { c.cancel(errClientGone) })
 	defer c.endWatch()
+	defer func() { c.in.chunk = readChunk }() // COPY may have enlarged it
 	return f()
 }
 

@@ -35,6 +35,7 @@ func (w *writer) copyStart(typ byte, bin bool, columns int) {
 func (s *sink) CopyIn(ctx context.Context, bin bool, columns int) (io.Reader, error) {
 	c := s.c
 	c.endWatch() // from here on the reader is ours; a lost client is seen at once
+	c.in.chunk = copyChunk
 	c.out.copyStart('G', bin, columns)
 	if err := c.out.flush(); err != nil {
 		return nil, err
@@ -51,23 +52,33 @@ type copyReader struct {
 	err  error
 }
 
-// Read implements io.Reader. io.EOF is the client's CopyDone.
-func (r *copyReader) Read(p []byte) (int, error) {
-	for len(r.rest) == 0 {
-		if r.err != nil {
+// Read implements io.Reader. io.EOF is the client's CopyDone. It returns what has
+// arrived, of as many messages as there are: clients may send one per row.
+func (r *copyReader) Read(p []byte) (n int, err error) {
+	for {
+		k := copy(p[n:], r.rest)
+		r.rest = r.rest[k:]
+		n += k
+		switch {
+		case n == len(p), n > 0 && (r.err != nil || !r.c.in.whole()):
+			return n, nil
+		case r.err != nil:
 			return 0, r.err
+		case len(r.rest) == 0:
+			r.next()
 		}
-		r.next()
 	}
-	n := copy(p, r.rest)
-	r.rest = r.rest[n:]
-	return n, nil
 }
 
 // next waits for the next message; a cancelled statement does not wait for the
 // client.
 func (r *copyReader) next() {
 	c := r.c
+	if c.in.whole() { // nothing to wait for
+		typ, body, err := c.in.message()
+		r.take(typ, body, err)
+		return
+	}
 	set := make(chan struct{})
 	stop := context.AfterFunc(r.ctx, func() {
 		c.nc.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a closed socket ends the read as well
@@ -82,6 +93,12 @@ func (r *copyReader) next() {
 			return
 		}
 	}
+	r.take(typ, body, err)
+}
+
+// take does what a message says, or what became of waiting for one.
+func (r *copyReader) take(typ byte, body []byte, err error) {
+	c := r.c
 	switch {
 	case err != nil:
 		if e := c.ask.Load(); e != nil && errors.Is(err, os.ErrDeadlineExceeded) {

@@ -14,6 +14,9 @@ import (
 
 const (
 	readChunk = 16 << 10 // what one read asks for, and the size of an idle buffer
+	// copyChunk takes its place while data of COPY arrives: as much as a socket's
+	// buffer holds, so that there are few system calls per megabyte.
+	copyChunk = 256 << 10
 	// maxAhead is how much a watcher (see watch) reads beyond the message being
 	// worked on before it stops: from there TCP pushes back.
 	maxAhead = 1 << 20
@@ -31,7 +34,9 @@ type reader struct {
 	buf  []byte
 	r, w int // buf[r:w] is read and not yet used
 	max  int // bytes of a message body that are accepted
-	err  error
+	// chunk is readChunk, or copyChunk; 0 = readChunk.
+	chunk int
+	err   error
 }
 
 // fatalError ends the connection: the message goes out, then the socket closes.
@@ -73,8 +78,9 @@ func (r *reader) room(n int) {
 	if r.w < len(r.buf) {
 		return
 	}
-	size := max(2*len(r.buf), readChunk)
-	if size > n && n > r.w+readChunk {
+	chunk := max(r.chunk, readChunk)
+	size := max(2*len(r.buf), chunk)
+	if size > n && n > r.w+chunk {
 		size = n
 	}
 	b := make([]byte, size)
@@ -94,10 +100,16 @@ func (r *reader) take(n int) []byte {
 func (r *reader) release() {
 	if r.r == r.w {
 		r.r, r.w = 0, 0
-		if len(r.buf) > 4*readChunk {
+		if len(r.buf) > 4*max(r.chunk, readChunk) {
 			r.buf = make([]byte, readChunk)
 		}
 	}
+}
+
+// whole reports whether the next message is in the buffer.
+func (r *reader) whole() bool {
+	n := r.w - r.r
+	return n >= 5 && n > int(int32(binary.BigEndian.Uint32(r.buf[r.r+1:])))
 }
 
 // startup reads one start-up packet: int32 length including itself, int32 code,

@@ -38,6 +38,9 @@ func (d *Decoder) need(n int) (have int, err error) {
 	if s.ok-s.r < n {
 		// A length may lie: the window grows with what arrives.
 		for want := max(readSize, s.ok-s.r+1); s.ok-s.r < n && !s.eof; want *= 2 {
+			if s.bad != nil {
+				return 0, d.inTuple(s.bad, -1)
+			}
 			if _, err := s.fill(min(want, max(n, readSize))); err != nil {
 				return 0, err
 			}

@@ -36,7 +36,8 @@ type Config struct {
 	Rows int
 	// MaxLine bounds a line, or a field of the binary format, in bytes; 0 = 1 GB.
 	MaxLine int64
-	// Account is charged for the window over the data, not for the batches.
+	// Account is charged for the window over the data once that is large, not for
+	// the batches.
 	Account *mem.Account
 }
 
@@ -199,7 +200,11 @@ func (d *Decoder) more() error {
 	}
 	moved, err := s.fill(int(min(max(2*have, readSize), d.maxLine+1)))
 	d.moved(moved)
-	return err
+	if err != nil {
+		d.line++
+		return d.inLine(err, nil)
+	}
+	return nil
 }
 
 func (d *Decoder) moved(by int) {

@@ -34,7 +34,8 @@ type source struct {
 	binary  bool
 	latin1  bool
 	raw     []byte // latin1: what was read, before it is converted
-	// bad is the error of the byte at ok; it is due when somebody needs that byte.
+	// bad is the error of the byte at ok, or of reading it; it is due when somebody
+	// needs that byte.
 	bad error
 }
 
@@ -58,10 +59,12 @@ func (s *source) fill(n int) (moved int, err error) {
 	}
 	if want := n + readSize; want > len(s.buf) {
 		// At most twice what has arrived: n is never more than that, see more.
-		if err := s.account.Grow(int64(want) - s.charged); err != nil {
-			return moved, err
+		if want > 2*readSize {
+			if err := s.account.Grow(int64(want) - s.charged); err != nil {
+				return moved, err
+			}
+			s.charged = int64(want)
 		}
-		s.charged = int64(want)
 		b := make([]byte, want)
 		copy(b, s.buf[:s.w])
 		s.buf = b
@@ -73,7 +76,11 @@ func (s *source) fill(n int) (moved int, err error) {
 		case errors.Is(err, io.EOF):
 			s.eof = true
 		case err != nil:
-			return moved, err
+			s.check()
+			if s.bad == nil {
+				s.bad = err // due behind what has come
+			}
+			return moved, nil
 		}
 		s.check()
 	}

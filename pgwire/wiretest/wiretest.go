@@ -229,6 +229,7 @@ func show(typ byte, b []byte) string {
 //	B portal | statement | formats | values | formats
 //	     values: NULL, a word (text), x with hexadecimal digits (bytes)
 //	D S name, D P name, C S name, C P name, E portal rows, H, S, X
+//	d "text as in Go", c, f message      CopyData, CopyDone, CopyFail
 //	raw hexadecimal digits
 func EncodeLine(line string) ([]byte, error) {
 	cmd, rest, _ := strings.Cut(line, " ")
@@ -297,6 +298,13 @@ func EncodeLine(line string) ([]byte, error) {
 		return Frame('E', binary.BigEndian.AppendUint32(cstr(name), uint32(n))...), nil
 	case "H", "S", "X":
 		return Frame(cmd[0]), nil
+	case "d": // CopyData
+		b, err := strconv.Unquote(rest)
+		return Frame('d', []byte(b)...), err
+	case "c":
+		return Frame('c'), nil
+	case "f":
+		return Frame('f', cstr(rest)...), nil
 	case "raw":
 		return hex.DecodeString(strings.ReplaceAll(rest, " ", ""))
 	}
