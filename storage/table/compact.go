@@ -39,11 +39,20 @@ const compactBatch = 1 << 30
 
 // Compact picks and rewrites files of the buckets named and publishes the result.
 func (t *FileStore) Compact(ctx context.Context, o CompactOptions) (*CompactReport, error) {
+	ids, err := t.bucketsNamed(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	claimed, give, err := t.claims.take(ctx, t.branch(o.Branch).name, ids, o.Full)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
 	c, err := t.newCompaction(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := c.jobs(ctx)
+	jobs, err := c.jobs(ctx, claimed)
 	if err != nil {
 		return nil, err
 	}
@@ -143,13 +152,13 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 	return c, err
 }
 
-// jobs finds what there is to do.
-func (c *compaction) jobs(ctx context.Context) ([]*job, error) {
+// jobs finds what there is to do in the buckets claimed.
+func (c *compaction) jobs(ctx context.Context, claimed map[commit.BucketID]bool) ([]*job, error) {
 	var ids []commit.BucketID
 	buckets := map[commit.BucketID][]manifest.Entry{}
 	err := c.t.filesOf(ctx, c.p.state, func(all bucketFiles) {
 		for id, files := range all {
-			if !c.wanted(id) {
+			if !claimed[id] {
 				continue
 			}
 			ids = append(ids, id)
@@ -161,15 +170,7 @@ func (c *compaction) jobs(ctx context.Context) ([]*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(ids, func(a, b commit.BucketID) int {
-		if a.Partition != b.Partition {
-			if a.Partition < b.Partition {
-				return -1
-			}
-			return 1
-		}
-		return int(a.Bucket - b.Bucket)
-	})
+	slices.SortFunc(ids, compareBuckets)
 	var out []*job
 	for _, id := range ids {
 		if id.Bucket == postponeBucket {
@@ -185,13 +186,6 @@ func (c *compaction) jobs(ctx context.Context) ([]*job, error) {
 		c.total += j.rows
 	}
 	return out, nil
-}
-
-func (c *compaction) wanted(id commit.BucketID) bool {
-	if c.o.Buckets != nil && !slices.Contains(c.o.Buckets, id.Bucket) {
-		return false
-	}
-	return c.o.Partitions == nil || slices.ContainsFunc(c.o.Partitions, func(p []byte) bool { return string(p) == id.Partition })
 }
 
 // bucketJobs picks what is due in one bucket.

@@ -149,7 +149,7 @@ func compactOnce(tb testing.TB, ctx context.Context, t *FileStore) (rows int64) 
 	if err != nil {
 		tb.Fatal(err)
 	}
-	jobs, err := c.jobs(ctx)
+	jobs, err := c.jobs(ctx, everything(tb, t))
 	if err != nil || len(jobs) == 0 {
 		tb.Fatal(fmt.Sprint(len(jobs), " jobs: "), err)
 	}

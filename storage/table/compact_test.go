@@ -621,6 +621,9 @@ func TestCompactCutAtEveryCall(t *testing.T) {
 			f.Clear()
 			env.Close()
 			c.check(fmt.Sprintf("call %d of %d failed, after %v: %v", nth, calls, after, err))
+			if !after { // what a lost reply made is an orphan
+				c.noStray()
+			}
 			env = NewEnv(f, EnvOptions{})
 			c.s = Open(env, workDir)
 			c.compact(CompactOptions{Full: true})
@@ -686,6 +689,19 @@ func TestCompactCancelled(t *testing.T) {
 	c.check("in the end")
 }
 
+// everything names all buckets, as if they were claimed.
+func everything(tb testing.TB, s *FileStore) map[commit.BucketID]bool {
+	ids, err := s.bucketsNamed(context.Background(), CompactOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := map[commit.BucketID]bool{}
+	for _, id := range ids {
+		out[id] = true
+	}
+	return out
+}
+
 // TestCompactLosesRace removes an input between planning and commit: the work is
 // thrown away and counted, and other buckets are not.
 func TestCompactLosesRace(t *testing.T) {
@@ -701,7 +717,7 @@ func TestCompactLosesRace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := comp.jobs(ctx)
+	jobs, err := comp.jobs(ctx, everything(t, c.s))
 	if err != nil || len(jobs) != 2 {
 		t.Fatalf("%d jobs: %v", len(jobs), err)
 	}
@@ -723,7 +739,7 @@ func TestCompactLosesRace(t *testing.T) {
 	if comp, err = c.s.newCompaction(ctx, CompactOptions{Full: true}); err != nil {
 		t.Fatal(err)
 	}
-	if jobs, err = comp.jobs(ctx); err != nil {
+	if jobs, err = comp.jobs(ctx, everything(t, c.s)); err != nil {
 		t.Fatal(err)
 	}
 	c.compact(CompactOptions{Full: true})
@@ -757,6 +773,50 @@ func TestCompactLosesRace(t *testing.T) {
 	if _, err := c.s.Compact(ctx, CompactOptions{Full: true}); !errors.As(err, &missing) {
 		t.Errorf("missing files: %v", err)
 	}
+}
+
+// TestCompactClaims makes sure that compactions of one process do not do each
+// other's work: an ordinary one passes over a claimed bucket, a full one waits.
+func TestCompactClaims(t *testing.T) {
+	ctx := context.Background()
+	s := tableSchema(t, map[string]string{"bucket": "2"}, []string{"k"}, "k BIGINT", "v STRING", "w INT", "d DECIMAL(20, 3)")
+	c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{})
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 6 {
+		rows, kinds := randomChange(r, s, 100, 80)
+		c.mustWrite(rows, kinds)
+	}
+	zero := commit.BucketID{Partition: string(make([]byte, 8))}
+	_, give, err := c.s.claims.take(ctx, "", []commit.BucketID{zero}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rep := c.compact(CompactOptions{}); rep.Buckets != 1 {
+		t.Errorf("one bucket of two is free: %+v", *rep)
+	}
+	short, cancel := context.WithCancelCause(ctx)
+	why := errors.New("enough")
+	cancel(why)
+	one := commit.BucketID{Partition: zero.Partition, Bucket: 1}
+	if _, _, err := c.s.claims.take(short, "", []commit.BucketID{zero, one}, true); !errors.Is(err, why) {
+		t.Error(err)
+	}
+	done := make(chan *CompactReport)
+	go func() {
+		rep, err := c.s.Compact(ctx, CompactOptions{Full: true})
+		if err != nil {
+			t.Error(err)
+		}
+		done <- rep
+	}()
+	give()
+	if rep := <-done; rep.Buckets != 1 || rep.LostRaces != 0 {
+		t.Errorf("%+v", *rep)
+	}
+	if len(c.s.claims.by) != 0 {
+		t.Errorf("%d claims are left", len(c.s.claims.by))
+	}
+	c.check("in the end")
 }
 
 // TestCompactEvolved compacts files of older schemas: they are read with the new

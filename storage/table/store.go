@@ -25,6 +25,7 @@ type FileStore struct {
 
 	evolutions schema.Evolutions
 	buckets    bucketStates // what NeedsCompaction and Compact go by
+	claims     claims       // of compactions
 }
 
 var _ Table = (*FileStore)(nil)
