@@ -106,7 +106,9 @@ func (m *modifier) extras(mod *plan.Modify) error {
 					return nil, false
 				}
 				c := p.newCol("subquery", sub.T, colInfo{kind: colOther})
-				top.Exprs = append(top.Exprs, subst(sub, affected))
+				over := subst(sub, affected)
+				m.passUsed(over)
+				top.Exprs = append(top.Exprs, over)
 				top.Out = append(top.Out, c)
 				extra(c.ID, -len(top.Out)) // its slot is known when all columns are
 				return c.Ref(), true
@@ -129,6 +131,20 @@ func (m *modifier) extras(mod *plan.Modify) error {
 		m.stack(top, mod.Extra)
 	}
 	return nil
+}
+
+// passUsed makes the columns of the source that e uses available above the
+// projection over it.
+func (m *modifier) passUsed(e plan.Expr) {
+	if m.pr == nil {
+		return // VALUES: all of its columns are
+	}
+	used := usedCols(e)
+	for _, c := range m.src.Cols() {
+		if used[c.ID] {
+			m.pass(c)
+		}
+	}
 }
 
 // stack puts the subqueries of RETURNING on top of the source's projection;
