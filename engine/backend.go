@@ -58,6 +58,9 @@ func (s *Session) planModify(ctx context.Context, impl *prepared, params []types
 		return nil, err
 	}
 	pl := &planned{mod: p, frag: p.Modify.Source, params: p.ParamTypes, reads: readsTarget(p.Modify, r.deps)}
+	if len(r.deps) == 1 && !pl.reads {
+		pl.target = &recentTarget{}
+	}
 	pl.restOn(s, r, began)
 	if p.Columns != nil {
 		pl.cols = columns(p.Columns)

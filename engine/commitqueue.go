@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -51,6 +52,9 @@ type commitQueue struct {
 	mu      sync.Mutex // guards what follows and commitMember.taken
 	waiting []*commitMember
 	running bool
+	// full is closed when as many wait as take wants.
+	full chan struct{}
+	want int
 }
 
 // Bounds of one group.
@@ -85,6 +89,10 @@ func (q *commitQueue) publish(ctx context.Context, m *commitMember) (int64, erro
 	m.done = make(chan struct{})
 	q.mu.Lock()
 	q.waiting = append(q.waiting, m)
+	if q.full != nil && len(q.waiting) >= q.want {
+		close(q.full)
+		q.full = nil
+	}
 	if !q.running {
 		q.running = true
 		q.eng.bg.Add(1)
@@ -111,8 +119,10 @@ func (q *commitQueue) publish(ctx context.Context, m *commitMember) (int64, erro
 func (q *commitQueue) run() {
 	defer q.eng.bg.Done()
 	ctx := context.WithoutCancel(q.eng.ctx) // a group that is begun is ended
+	last, took := 0, time.Duration(0)
 	for {
 		q.mu.Lock()
+		q.gather(last, took)
 		group := q.take()
 		if len(group) == 0 {
 			q.running = false
@@ -120,9 +130,35 @@ func (q *commitQueue) run() {
 			return
 		}
 		q.mu.Unlock()
+		began := time.Now()
 		q.serve(ctx, group)
+		last, took = len(group), time.Since(began)
 	}
 }
+
+// gather waits a little for the sessions of the group before, which took the time
+// took: they have just been answered and come back as a rule, and without it they
+// would split into groups that wait for one another. It holds the mutex on entry
+// and exit.
+func (q *commitQueue) gather(last int, took time.Duration) {
+	if last < 2 || len(q.waiting) >= last {
+		return
+	}
+	full := make(chan struct{})
+	q.full, q.want = full, last+len(q.waiting)
+	q.mu.Unlock()
+	t := time.NewTimer(min(took/4, maxGather))
+	select {
+	case <-full:
+	case <-t.C:
+	}
+	t.Stop()
+	q.mu.Lock()
+	q.full = nil
+}
+
+// maxGather bounds the wait for a group.
+const maxGather = 3 * time.Millisecond
 
 // take removes the next group from the queue.
 func (q *commitQueue) take() []*commitMember {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/exec/vectorized"
@@ -54,6 +56,45 @@ func (s *Session) bind(ctx context.Context, deps []dep, unread catalog.Relation)
 		out[d.rel] = rel
 	}
 	return out, nil
+}
+
+// recentTarget remembers the target of a statement that reads no table. Such a
+// statement needs the table's definition only, and may use one that another process
+// has just replaced, as every writer of Paimon does; what this process changes is
+// seen by the catalog's version.
+type recentTarget struct {
+	mu      sync.Mutex // guards what follows
+	rel     catalog.Relation
+	version uint64
+	until   time.Time
+}
+
+// targetAge is how long the definition of a table is trusted.
+const targetAge = 100 * time.Millisecond
+
+// bindTarget is bind for a data-changing plan.
+func (s *Session) bindTarget(ctx context.Context, pl *planned, unread catalog.Relation) (binding, error) {
+	if pl.target == nil || unread == nil || s.tx.staged != nil || s.pinned() || !s.newest(pl.deps[0].opts) {
+		return s.bind(ctx, pl.deps, unread)
+	}
+	t, now, version := pl.target, time.Now(), s.eng.cat.Version()
+	t.mu.Lock()
+	rel := t.rel
+	if t.version != version || now.After(t.until) {
+		rel = nil
+	}
+	t.mu.Unlock()
+	if rel != nil {
+		return binding{pl.deps[0].rel: rel}, nil
+	}
+	rels, err := s.bind(ctx, pl.deps, unread)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.rel, t.version, t.until = rels.relation(pl.deps[0].rel), version, now.Add(targetAge)
+	t.mu.Unlock()
+	return rels, nil
 }
 
 // newest reports whether a reference is to the present of a table.
@@ -197,7 +238,7 @@ func (s *Session) modifyOnce(ctx context.Context, pl *planned, args []types.Datu
 	if !pl.reads && !readsExisting(s, mod) {
 		unread = mod.Target
 	}
-	rels, err := s.bind(ctx, pl.deps, unread)
+	rels, err := s.bindTarget(ctx, pl, unread)
 	if err != nil {
 		return nil, err
 	}

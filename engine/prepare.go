@@ -34,6 +34,7 @@ type planned struct {
 	p      *planner.Planned       // of a query
 	mod    *planner.PlannedModify // of a data-changing statement
 	reads  bool                   // mod scans its own target
+	target *recentTarget          // of mod, when it is all that the plan resolves
 	frag   *plan.Fragment
 	cols   []Column
 	params []types.Type
@@ -146,9 +147,7 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Col
 		*ast.CloseCursor, *ast.DeclareCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable, *ast.Truncate:
 		return nil, nil, nil
 	case *ast.Copy:
-		if !st.From {
-			return nil, nil, nil
-		}
+		return nil, nil, nil
 	}
 	if isDefinition(impl.stmt) {
 		return nil, nil, nil
