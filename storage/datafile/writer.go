@@ -1,10 +1,12 @@
 package datafile
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -74,16 +76,34 @@ type open struct {
 	lastKeyAt int
 }
 
-// counter counts what goes to the file.
+// counter counts what goes to the file and joins small pieces: a small file is
+// one write.
 type counter struct {
-	w io.Writer
+	b *bufio.Writer
 	n int64
 }
 
+var buffers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 64<<10) }}
+
+func newCounter(w io.Writer) *counter {
+	c := &counter{b: buffers.Get().(*bufio.Writer)}
+	c.b.Reset(w)
+	return c
+}
+
 func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
+	n, err := c.b.Write(b)
 	c.n += int64(n)
 	return n, err
+}
+
+// close flushes and gives the buffer back.
+func (c *counter) close() error {
+	err := c.b.Flush()
+	c.b.Reset(nil)
+	buffers.Put(c.b)
+	c.b = nil
+	return err
 }
 
 // flusher is a format's writer that can give up what it has buffered: what it
@@ -324,9 +344,10 @@ func (w *writer) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &open{name: name, io: out, out: &counter{w: out}}
+	f := &open{name: name, io: out, out: newCounter(out)}
 	if f.w, err = w.o.Format.Create(ctx, f.out, w.phys, w.wo); err != nil {
-		_ = out.Abort() // nothing is in it
+		_ = f.out.close() // what little is in it goes with the file
+		_ = out.Abort()
 		return err
 	}
 	w.cur = f
@@ -339,6 +360,9 @@ func (w *writer) finish() error {
 	w.cur = nil
 	w.uncharge()
 	stats, err := f.w.Close()
+	if err2 := f.out.close(); err == nil {
+		err = err2
+	}
 	if err != nil {
 		_ = f.io.Abort() // the error says why
 		return fmt.Errorf("write %s: %w", f.name, err)
@@ -430,6 +454,7 @@ func (w *writer) Abort(ctx context.Context) error {
 	if f := w.cur; f != nil {
 		w.cur = nil
 		_, _ = f.w.Close() // gives back what the format holds; its error is of no use
+		_ = f.out.close()  // the file goes
 		first = f.io.Abort()
 	}
 	w.uncharge()

@@ -479,7 +479,7 @@ func (t *intTable) number(x uint64, next uint32) (uint32, bool) {
 
 func (t *intTable) grow() {
 	old := *t
-	n := max(2*len(old.keys), 256)
+	n := max(2*len(old.keys), 32)
 	t.keys, t.nums = make([]uint64, n), make([]uint32, n)
 	t.shift = 65 - uint(bits.Len(uint(n)))
 	mask := uint64(n - 1)
