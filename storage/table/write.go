@@ -61,6 +61,9 @@ type tableWriter struct {
 	rewritten, indexes []string
 
 	closed bool
+	// broken is why a flush failed: some rows are in files and in the buffer, so
+	// all that is left is Abort.
+	broken error
 }
 
 // targetState is what was written to one bucket.
@@ -141,10 +144,17 @@ func (t *FileStore) newWriter(st *state, o WriteOptions) (*tableWriter, error) {
 
 var errWriterClosed = errors.New("table writer is closed")
 
-// Write appends rows. See Writer.
-func (w *tableWriter) Write(ctx context.Context, b *vec.Batch, kinds []uint8) error {
+func (w *tableWriter) usable() error {
 	if w.closed {
 		return errWriterClosed
+	}
+	return w.broken
+}
+
+// Write appends rows. See Writer.
+func (w *tableWriter) Write(ctx context.Context, b *vec.Batch, kinds []uint8) error {
+	if err := w.usable(); err != nil {
+		return err
 	}
 	b = vec.Compact(b)
 	if b.N == 0 {
@@ -353,7 +363,11 @@ func (w *tableWriter) appendTo(ctx context.Context, d uint32, cols []arrow.Array
 	}
 	t.next += int64(n)
 	t.opened += int64(n)
-	return t.open.Write(ctx, cols, n, nil, nil)
+	if err := t.open.Write(ctx, cols, n, nil, nil); err != nil {
+		w.broken = err
+		return err
+	}
+	return nil
 }
 
 // Buffered returns what is not in files yet.
@@ -369,8 +383,8 @@ func (w *tableWriter) Buffered() (bytes, rows int64) {
 
 // Prepare flushes and returns what was written. See Writer.
 func (w *tableWriter) Prepare(ctx context.Context) (commit.Changes, error) {
-	if w.closed {
-		return commit.Changes{}, errWriterClosed
+	if err := w.usable(); err != nil {
+		return commit.Changes{}, err
 	}
 	c := commit.Changes{Kind: commit.Append, Branch: w.st.branch.name}
 	if w.st.snap != nil {
@@ -389,6 +403,7 @@ func (w *tableWriter) Prepare(ctx context.Context) (commit.Changes, error) {
 	}
 	if len(w.deleted) > 0 {
 		if err := w.applyDeletes(ctx, &c); err != nil {
+			w.broken = err
 			return c, err
 		}
 	}
@@ -404,6 +419,7 @@ func (w *tableWriter) closeFile(ctx context.Context, n uint32, f datafile.Writer
 	files, err := f.Close(ctx)
 	if err != nil {
 		_ = f.Abort(ctx) // the error says why
+		w.broken = err
 		return err
 	}
 	w.note(n, files)
@@ -444,8 +460,8 @@ func (w *tableWriter) Abort(ctx context.Context) error {
 
 // Delete notes rows to be removed. See Writer.
 func (w *tableWriter) Delete(ctx context.Context, file string, rows []int64) error {
-	if w.closed {
-		return errWriterClosed
+	if err := w.usable(); err != nil {
+		return err
 	}
 	if w.keyed {
 		return &fileio.UnsupportedError{Feature: "deleting rows of a primary-key table by position"}

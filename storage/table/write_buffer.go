@@ -5,6 +5,8 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"golang.org/x/sync/errgroup"
@@ -169,9 +171,9 @@ func (w *tableWriter) flush(ctx context.Context, all bool) error {
 		s := &shares[i]
 		g.Go(func() error {
 			if w.keyed {
-				return w.flushKeyed(gctx, s)
+				return w.flushKeyed(gctx, s, len(shares) == 1)
 			}
-			return w.flushAppend(gctx, s)
+			return w.flushAppend(gctx, s, len(shares) == 1)
 		})
 	}
 	err := g.Wait()
@@ -181,6 +183,7 @@ func (w *tableWriter) flush(ctx context.Context, all bool) error {
 		w.targets[s.target].next += int64(len(s.row))
 	}
 	if err != nil {
+		w.broken = err
 		return err
 	}
 	// What stays moves into arrays of its own.
@@ -272,8 +275,32 @@ func (b *buffer) gather(c int, dt arrow.DataType, src []uint16, row []uint32) ar
 	return vec.Gather(dt, arrs, src, row)
 }
 
+// gatherAll makes every column of rows; alone says that no other bucket keeps the
+// cores busy.
+func (w *tableWriter) gatherAll(src []uint16, row []uint32, alone bool) []arrow.Array {
+	cols := make([]arrow.Array, len(w.want))
+	workers := min(runtime.GOMAXPROCS(0), len(cols))
+	if !alone || workers == 1 || len(row) < chunkRows/2 {
+		for c := range cols {
+			cols[c] = w.buf.gather(c, w.want[c], src, row)
+		}
+		return cols
+	}
+	var g sync.WaitGroup
+	var next atomic.Int32
+	for range workers {
+		g.Go(func() {
+			for c := int(next.Add(1)) - 1; c < len(cols); c = int(next.Add(1)) - 1 {
+				cols[c] = w.buf.gather(c, w.want[c], src, row)
+			}
+		})
+	}
+	g.Wait()
+	return cols
+}
+
 // flushKeyed writes the rows of one bucket as sorted level-0 files.
-func (w *tableWriter) flushKeyed(ctx context.Context, s *share) error {
+func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) error {
 	b := &w.buf
 	n := len(s.row)
 	keys := make([]arrow.Array, len(w.keyCols))
@@ -309,10 +336,7 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share) error {
 				kinds[i] = int8(ks[row[i]])
 			}
 		}
-		cols := make([]arrow.Array, len(w.want))
-		for c := range cols {
-			cols[c] = b.gather(c, w.want[c], src[:len(part)], row[:len(part)])
-		}
+		cols := w.gatherAll(src[:len(part)], row[:len(part)], alone)
 		if err := f.Write(ctx, cols, len(part), seq[:len(part)], kinds[:len(part)]); err != nil {
 			_ = f.Abort(ctx) // the error says why
 			return err
@@ -326,7 +350,7 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share) error {
 
 // flushAppend writes the rows of one bucket of an append table, into its open
 // file where it has one.
-func (w *tableWriter) flushAppend(ctx context.Context, s *share) (err error) {
+func (w *tableWriter) flushAppend(ctx context.Context, s *share, alone bool) (err error) {
 	t := w.targets[s.target]
 	f := t.open
 	if f == nil {
@@ -343,10 +367,7 @@ func (w *tableWriter) flushAppend(ctx context.Context, s *share) (err error) {
 	}
 	for at := 0; at < len(s.row); at += chunkRows {
 		end := min(at+chunkRows, len(s.row))
-		cols := make([]arrow.Array, len(w.want))
-		for c := range cols {
-			cols[c] = w.buf.gather(c, w.want[c], s.src[at:end], s.row[at:end])
-		}
+		cols := w.gatherAll(s.src[at:end], s.row[at:end], alone)
 		if err := f.Write(ctx, cols, end-at, nil, nil); err != nil {
 			return err
 		}

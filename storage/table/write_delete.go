@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/google/uuid"
 
 	"github.com/paimon-sql/paimon-sql/index/dv"
@@ -209,39 +210,20 @@ func (w *tableWriter) rewrite(ctx context.Context, d *deletePlan, l *live, gone 
 	if err := d.p.check(&File{Meta: l.File}); err != nil {
 		return nil, err
 	}
-	of, err := d.p.read.open(ctx, dir, &File{Meta: l.File})
-	if err != nil {
-		return nil, d.p.explain(ctx, err)
-	}
-	defer d.p.read.close(of)
-	fc, err := of.columns(ctx, format.RowRange{From: 0, To: of.Rows()}, d.p.read.columns)
+	var buf []uint16
+	err = copyRows(ctx, d.p, dir, l.File, func(pos int64, n int) ([]uint16, int) {
+		keep, none := gone.Keep(pos, n, buf)
+		switch {
+		case none:
+			return nil, -1
+		case keep == nil:
+			keep = []uint16{}
+		}
+		buf = keep
+		return keep, len(keep)
+	}, func(cols []arrow.Array, n int) error { return f.Write(ctx, cols, n, nil, nil) })
 	if err != nil {
 		return nil, err
-	}
-	defer fc.Close() //nolint:errcheck // a reader
-	var buf []uint16
-	for pos := int64(0); pos < of.Rows(); pos += chunkRows {
-		n := int(min(chunkRows, of.Rows()-pos))
-		keep, none := gone.Keep(pos, n, buf)
-		rows := n
-		if none {
-			keep = nil
-		} else {
-			if keep == nil {
-				keep = []uint16{}
-			}
-			buf, rows = keep, len(keep)
-		}
-		cols, err := fc.Read(ctx, n, keep)
-		if err != nil {
-			return nil, err
-		}
-		if rows == 0 {
-			continue
-		}
-		if err := f.Write(ctx, cols, rows, nil, nil); err != nil {
-			return nil, err
-		}
 	}
 	if files, err = f.Close(ctx); err != nil {
 		return nil, err
@@ -250,6 +232,38 @@ func (w *tableWriter) rewrite(ctx context.Context, d *deletePlan, l *live, gone 
 		w.rewritten = append(w.rewritten, dir+"/"+m.Name)
 	}
 	return files, nil
+}
+
+// copyRows reads a file whole, as the planner's scan wants its columns. keep says
+// which of n rows from pos on stay, and how many; -1 = all.
+func copyRows(ctx context.Context, p *planner, dir string, m *manifest.DataFile, keep func(pos int64, n int) ([]uint16, int), put func([]arrow.Array, int) error) error {
+	of, err := p.read.open(ctx, dir, &File{Meta: m})
+	if err != nil {
+		return p.explain(ctx, err)
+	}
+	defer p.read.close(of)
+	fc, err := of.columns(ctx, format.RowRange{From: 0, To: of.Rows()}, p.read.columns)
+	if err != nil {
+		return err
+	}
+	defer fc.Close() //nolint:errcheck // a reader
+	for pos := int64(0); pos < of.Rows(); pos += chunkRows {
+		n := int(min(chunkRows, of.Rows()-pos))
+		rows, left := keep(pos, n)
+		if left < 0 {
+			rows, left = nil, n
+		}
+		cols, err := fc.Read(ctx, n, rows)
+		if err != nil {
+			return err
+		}
+		if left > 0 {
+			if err := put(cols, left); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // vectorChange is what changes of the deletion vectors.

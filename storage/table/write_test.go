@@ -534,3 +534,107 @@ func adds(c commit.Changes) (out []*manifest.DataFile) {
 
 // ref is the state below the transaction.
 func (w *written) ref() snapshot.Ref { return snapshot.Ref{} }
+
+// TestFoldAppend joins the files of many statements and puts them behind what
+// others committed meanwhile; few big files only get other numbers.
+func TestFoldAppend(t *testing.T) {
+	for _, c := range []struct {
+		opts       map[string]string
+		statements int
+		joined     bool
+	}{
+		{nil, 12, true},
+		{nil, 3, false},
+		{map[string]string{"bucket": "1", "bucket-key": "a"}, 12, true},
+		{map[string]string{"bucket": "1", "bucket-key": "a"}, 3, false},
+	} {
+		w := newWritten(t, tableSchema(t, c.opts, nil, "a BIGINT", "b STRING"))
+		w.write([][]types.Datum{{int64(0), "before"}, {int64(0), "before"}}, nil)
+		w.publish()
+		var want []string
+		for i := range c.statements {
+			w.write([][]types.Datum{{int64(i), "ours"}}, nil)
+			want = append(want, fmt.Sprintf(`%d|"ours"`, i))
+		}
+		ours := w.over
+		w.over = commit.Changes{}
+		w.write([][]types.Datum{{int64(1), "theirs"}}, nil)
+		w.publish()
+		out, dropped, err := w.store.Fold(context.Background(), ours, w.ref(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files := adds(out)
+		if c.joined && (len(files) != 1 || len(dropped) != c.statements) || !c.joined && (len(files) != c.statements || len(dropped) != 0) {
+			t.Errorf("%v: %d files are left of %d, %d dropped", c.opts, len(files), c.statements, len(dropped))
+		}
+		if c.opts != nil && files[0].MinSequence != 3 {
+			t.Errorf("sequence numbers begin at %d", files[0].MinSequence)
+		}
+		w.over = out
+		w.publish()
+		got := w.scanOrdered(nil)
+		if c.opts == nil {
+			slices.Sort(got)
+			slices.Sort(want)
+			got = slices.DeleteFunc(got, func(s string) bool { return !strings.Contains(s, "ours") })
+		} else {
+			want = append([]string{`0|"before"`, `0|"before"`, `1|"theirs"`}, want...)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v: %v, want %v", c.opts, got, want)
+		}
+	}
+}
+
+// TestWriteDictionaries takes text as dictionaries, one per batch, beside plain
+// arrays.
+func TestWriteDictionaries(t *testing.T) {
+	for _, c := range []struct {
+		pk, parts []string
+		opts      map[string]string
+	}{
+		{},
+		{parts: []string{"b"}},
+		{opts: map[string]string{"bucket": "2", "bucket-key": "b"}},
+		{pk: []string{"b"}, opts: map[string]string{"bucket": "2", "sequence.field": "c"}},
+	} {
+		w := newWritten(t, partitioned(tableSchema(t, c.opts, c.pk, "a BIGINT", "b STRING", "c STRING"), c.parts...))
+		wr := w.open(nil)
+		want := map[string]string{}
+		for k := range 6 {
+			var rows [][]types.Datum
+			for i := range 50 {
+				rows = append(rows, []types.Datum{int64(i), fmt.Sprint(k%3, "-", i%7), fmt.Sprintf("%03d", 100*k+i)})
+			}
+			b := w.batch(rows)
+			for i := range rows {
+				key := fmt.Sprint(k, i)
+				if c.pk != nil {
+					key = rows[i][1].(string)
+				}
+				want[key] = rowText(b.Cols, i)
+			}
+			if k%2 == 0 {
+				for c := 1; c <= 2; c++ {
+					dict, idx := []types.Datum{}, make([]int32, len(rows))
+					at := map[types.Datum]int32{}
+					for i := range rows {
+						v := rows[i][c]
+						if _, ok := at[v]; !ok {
+							at[v] = int32(len(dict))
+							dict = append(dict, v)
+						}
+						idx[i] = at[v]
+					}
+					b.Cols[c] = vec.MakeDict(idx, nil, vec.FromDatums(types.Of(types.Text), dict))
+				}
+			}
+			if err := wr.Write(context.Background(), b, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.done(wr)
+		wantRows(t, w.scan(nil), slices.Collect(maps.Values(want)))
+	}
+}
