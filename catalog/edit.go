@@ -46,7 +46,8 @@ func newName(kind, s string) error {
 
 // reservedSchema reports whether a schema is the system's.
 func reservedSchema(s string) bool {
-	return s == "sys" || s == "information_schema" || strings.HasPrefix(s, "pg_")
+	// pg_temp_N is the one schema of a session's private warehouse.
+	return s == "sys" || s == "information_schema" || strings.HasPrefix(s, "pg_") && !strings.HasPrefix(s, "pg_temp_")
 }
 
 func checkNewSchema(name string, props map[string]string) error {

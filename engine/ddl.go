@@ -194,11 +194,11 @@ func (s *Session) dropRelations(ctx context.Context, text string, st *ast.Drop, 
 	if len(tables) == 0 {
 		return nil
 	}
-	ed, err := s.editor(ctx)
-	if err != nil {
-		return err
-	}
 	for _, t := range tables {
+		ed, err := s.editorOf(ctx, t.Schema())
+		if err != nil {
+			return err
+		}
 		if err := ed.DropTable(ctx, t.Schema(), t.Name()); err != nil {
 			return s.ddlError(err, t.Schema(), t.Name())
 		}
@@ -251,7 +251,7 @@ func (s *Session) dropSchemas(ctx context.Context, st *ast.Drop, out ResultSink)
 			}
 			return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", n.Last())
 		}
-		if systemSchema(name) {
+		if systemSchema(name) || name == s.tempSchema() {
 			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop schema %s because it is required by the database system", name)
 		}
 		if name == catalog.PublicSchema {
@@ -328,7 +328,7 @@ func (s *Session) runRename(ctx context.Context, text string, st *ast.Rename, ou
 			}
 			toSchema = n
 		}
-		ed, err := s.editor(ctx)
+		ed, err := s.editorOf(ctx, rel.Schema())
 		if err != nil {
 			return err
 		}

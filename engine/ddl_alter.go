@@ -307,6 +307,9 @@ func (a *alteration) command(ctx context.Context, c *ast.AlterCmd) error {
 		return nil
 	case ast.SetSchema:
 		n, ok := a.s.schemaExists(ctx, c.Name.Name)
+		if temp := a.s.tempSchema(); ok && n != a.rel.Schema() && temp != "" && (n == temp || a.rel.Schema() == temp) {
+			return pgerr.New(pgerr.FeatureNotSupported, "cannot move objects into or out of temporary schemas")
+		}
 		if !ok {
 			return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", c.Name.Name)
 		}
@@ -418,7 +421,7 @@ func (a *alteration) setOptions(c *ast.AlterCmd) error {
 
 // stage hands everything to the session's editor.
 func (a *alteration) stage(ctx context.Context) error {
-	ed, err := a.s.editor(ctx)
+	ed, err := a.s.editorOf(ctx, a.rel.Schema())
 	if err != nil {
 		return err
 	}

@@ -400,11 +400,11 @@ func (d *tableDef) table() *schema.Table {
 
 // runCreateTable is CREATE TABLE.
 func (s *Session) runCreateTable(ctx context.Context, text string, st *ast.CreateTable, out ResultSink) error {
-	if err := s.checkTableClauses(text, st); err != nil {
+	schemaName, name, temp, err := s.makes(ctx, text, st.Name, st.Persistence)
+	if err != nil {
 		return err
 	}
-	schemaName, name, err := s.newRelationName(ctx, text, st.Name)
-	if err != nil {
+	if err := s.checkTableClauses(text, st, temp); err != nil {
 		return err
 	}
 	exists, err := s.relationExists(ctx, schemaName, name)
@@ -425,13 +425,28 @@ func (s *Session) runCreateTable(ctx context.Context, text string, st *ast.Creat
 	if err := d.build(ctx, st); err != nil {
 		return err
 	}
-	return s.createTable(ctx, d, exists, out)
+	if err := s.createTable(ctx, d, exists, out); err != nil {
+		return err
+	}
+	if temp {
+		s.keepTemp(name, st.OnCommit)
+	}
+	return nil
+}
+
+// makes is the schema and name of a relation that a statement makes.
+func (s *Session) makes(ctx context.Context, text string, n ast.Name, p ast.Persistence) (schemaName, name string, temp bool, err error) {
+	if schemaName, name, temp, err = s.tempName(ctx, text, n, p); temp || err != nil {
+		return schemaName, name, temp, err
+	}
+	schemaName, name, err = s.newRelationName(ctx, text, n)
+	return schemaName, name, false, err
 }
 
 // createTable makes the table of d, in place of the one of its name when replace
 // is set.
 func (s *Session) createTable(ctx context.Context, d *tableDef, replace bool, out ResultSink) error {
-	ed, err := s.editor(ctx)
+	ed, err := s.editorOf(ctx, d.schema)
 	if err != nil {
 		return err
 	}
@@ -458,10 +473,8 @@ func (d *tableDef) tell(out ResultSink) {
 }
 
 // checkTableClauses refuses the clauses of CREATE TABLE that are not done.
-func (s *Session) checkTableClauses(text string, st *ast.CreateTable) error {
+func (s *Session) checkTableClauses(text string, st *ast.CreateTable, temp bool) error {
 	switch {
-	case st.Persistence == ast.Temporary:
-		return errAt(text, st.Pos, pgerr.FeatureNotSupported, "temporary tables are not supported yet")
 	case len(st.Inherits) > 0:
 		return errAt(text, st.Inherits[0].Pos(), pgerr.FeatureNotSupported, "INHERITS is not supported")
 	case st.OfType != nil:
@@ -471,7 +484,7 @@ func (s *Session) checkTableClauses(text string, st *ast.CreateTable) error {
 			WithHint("Partitions come and go with their rows.")
 	case st.Schemaless:
 		return errAt(text, st.Pos, pgerr.FeatureNotSupported, "CREATE TABLE without columns is not supported")
-	case st.OnCommit != ast.OnCommitNone:
+	case st.OnCommit != ast.OnCommitNone && !temp:
 		return pgerr.New(pgerr.InvalidTableDefinition, "ON COMMIT can only be used on temporary tables")
 	}
 	return checkStorage(text, st.Using, st.Tablespace)

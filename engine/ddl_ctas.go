@@ -57,11 +57,14 @@ func (s *Session) runCreateTableAs(ctx context.Context, text string, st *ast.Cre
 	if st.Materialized {
 		return "", unsupported(st)
 	}
-	if err := s.checkCtasClauses(text, st); err != nil {
+	schemaName, name, temp, err := s.makes(ctx, text, st.Name, st.Persistence)
+	if err != nil {
 		return "", err
 	}
-	schemaName, name, err := s.newRelationName(ctx, text, st.Name)
-	if err != nil {
+	if st.OnCommit != ast.OnCommitNone && !temp {
+		return "", pgerr.New(pgerr.InvalidTableDefinition, "ON COMMIT can only be used on temporary tables")
+	}
+	if err := checkStorage(text, st.Using, st.Tablespace); err != nil {
 		return "", err
 	}
 	exists, err := s.relationExists(ctx, schemaName, name)
@@ -91,21 +94,14 @@ func (s *Session) runCreateTableAs(ctx context.Context, text string, st *ast.Cre
 	if err := s.createTable(ctx, d, exists, out); err != nil {
 		return "", err
 	}
+	if temp {
+		s.keepTemp(name, st.OnCommit)
+	}
 	if st.NoData {
 		return "CREATE TABLE AS", nil
 	}
 	n, err := s.fillTable(ctx, schemaName, name, pl, args)
 	return fmt.Sprintf("SELECT %d", n), err
-}
-
-func (s *Session) checkCtasClauses(text string, st *ast.CreateTableAs) error {
-	switch {
-	case st.Persistence == ast.Temporary:
-		return errAt(text, st.Pos, pgerr.FeatureNotSupported, "temporary tables are not supported yet")
-	case st.OnCommit != ast.OnCommitNone:
-		return pgerr.New(pgerr.InvalidTableDefinition, "ON COMMIT can only be used on temporary tables")
-	}
-	return checkStorage(text, st.Using, st.Tablespace)
 }
 
 // ctasQuery plans the query of CREATE TABLE AS: a query, or EXECUTE of one.
@@ -160,6 +156,11 @@ func (d *tableDef) buildAs(ctx context.Context, st *ast.CreateTableAs, cols []pl
 		case types.Varchar:
 			if t.Len == 0 && t.Mod > 4 {
 				t.Len = t.Mod - 4
+			}
+		case types.Numeric:
+			if t.Mod == 0 && t.Prec > 0 && t.Scale > 0 {
+				// The scale is the same for every row, and is printed.
+				t = types.NumericOf(38, int(t.Scale))
 			}
 		case types.Record:
 			return pgerr.New(pgerr.InvalidTableDefinition, "column %q has pseudo-type record", name)

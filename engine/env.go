@@ -58,6 +58,9 @@ func (e *stmtEnv) path() []string {
 	if !contains(out, "pg_catalog") {
 		out = append([]string{"pg_catalog"}, out...)
 	}
+	if temp := e.s.tempSchema(); temp != "" && !contains(out, temp) {
+		out = append([]string{temp}, out...)
+	}
 	return out
 }
 

@@ -16,9 +16,9 @@ import (
 // looks names up for the session goes through it.
 func (s *Session) catalog() catalog.Catalog {
 	if s.tx.staged != nil {
-		return s.tx.staged
+		return s.withTemp(s.tx.staged)
 	}
-	return s.eng.cat
+	return s.withTemp(s.eng.cat)
 }
 
 // editor takes the session's data definition. What it is told is seen by the

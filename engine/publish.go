@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -14,13 +15,22 @@ import (
 // each table that it wrote, in the order of the first write. What can fail because
 // of others is looked at before the first is published.
 func (s *Session) publish(ctx context.Context) error {
+	if err := s.endTemp(ctx); err != nil {
+		return err
+	}
 	var written []*txTable
 	for _, t := range s.tx.tables {
 		if t.writes() {
 			written = append(written, t)
 		}
 	}
-	ddl := s.tx.staged != nil && s.tx.staged.HasChanges()
+	var staged []*catalog.Staged
+	for _, st := range []*catalog.Staged{s.tx.staged, s.tx.temp} {
+		if st != nil && st.HasChanges() {
+			staged = append(staged, st)
+		}
+	}
+	ddl := len(staged) > 0
 	if len(written) == 0 && !ddl {
 		return nil
 	}
@@ -47,15 +57,15 @@ func (s *Session) publish(ctx context.Context) error {
 			}
 		}
 	}
-	if ddl {
-		applied, err := s.tx.staged.Apply(ctx)
-		if err != nil {
-			return partly(err, applied)
-		}
+	for _, sc := range staged {
+		applied, err := sc.Apply(ctx)
 		done = append(done, applied...)
+		if err != nil {
+			return partly(err, done)
+		}
 		for _, t := range s.tx.tables {
 			if st, ok := t.store.(*table.FileStore); ok {
-				final := s.tx.staged.Final(st)
+				final := sc.Final(st)
 				t.store, t.key.dir = final, final.Dir()
 			}
 		}
@@ -137,8 +147,11 @@ func (s *Session) discard() {
 			s.eng.log.Warn("files of a transaction that ended stay behind", "table", t.key.String(), "err", err)
 		}
 	}
-	if s.tx.staged != nil {
-		if err := s.tx.staged.Discard(ctx); err != nil {
+	for _, st := range []*catalog.Staged{s.tx.staged, s.tx.temp} {
+		if st == nil {
+			continue
+		}
+		if err := st.Discard(ctx); err != nil {
 			s.eng.log.Warn("files of tables that were not made stay behind", "err", err)
 		}
 	}
@@ -152,6 +165,9 @@ func (s *Session) mark(name string) savepoint {
 	}
 	if s.tx.staged != nil {
 		p.staged = s.tx.staged.Mark()
+	}
+	if s.tx.temp != nil {
+		p.temp = s.tx.temp.Mark()
 	}
 	return p
 }
@@ -169,6 +185,9 @@ func (s *Session) back(p savepoint) {
 	}
 	if s.tx.staged != nil {
 		s.tx.staged.RollbackTo(p.staged)
+	}
+	if s.tx.temp != nil {
+		s.tx.temp.RollbackTo(p.temp)
 	}
 }
 

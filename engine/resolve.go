@@ -60,12 +60,18 @@ func (s *Session) searchPath(implicit bool) []string {
 		case "pg_catalog":
 			named = true
 		case "pg_temp":
-			continue
+			if s.temp == nil || !implicit {
+				continue
+			}
+			n = s.temp.schema
 		}
 		out = append(out, n)
 	}
 	if implicit && !named {
 		out = append([]string{"pg_catalog"}, out...)
+	}
+	if implicit && s.temp != nil && !contains(out, s.temp.schema) {
+		out = append([]string{s.temp.schema}, out...)
 	}
 	return out
 }
@@ -101,8 +107,11 @@ func (r *resolver) find(ctx context.Context, name ast.Name, o catalog.ResolveOpt
 	id := name[len(name)-1]
 	if len(name) == 2 {
 		schema := name[0].Name
-		if schema == "default" {
+		switch schema {
+		case "default":
 			schema = "public"
+		case "pg_temp":
+			schema = r.s.tempSchema()
 		}
 		rel, err := r.inSchema(ctx, schema, id, o)
 		if missing(err) {
@@ -138,6 +147,12 @@ func (r *resolver) inSchema(ctx context.Context, schema string, id ast.Ident, o 
 		}
 		r.private = true
 		return rel, nil
+	}
+	if schema == r.s.tempSchema() {
+		if schema == "" {
+			return nil, catalog.ErrNoRelation
+		}
+		r.private = true
 	}
 	rel, err := r.pinnedIn(ctx, schema, id.Name, o)
 	if err == nil || !missing(err) || id.Quoted {

@@ -28,6 +28,7 @@ type Session struct {
 	tx      transaction
 	stmts   map[string]*Prepared
 	portals map[string]*Portal
+	temp    *tempSpace // temporary tables; nil = none were made
 
 	ctx    context.Context // of portals; ends with the session
 	cancel context.CancelCauseFunc
@@ -252,6 +253,7 @@ func (s *Session) Close() {
 	for name := range s.portals {
 		s.ClosePortal(name)
 	}
+	s.closeTemp()
 	s.eng.forget(s)
 }
 

@@ -47,6 +47,8 @@ type transaction struct {
 	told   *outcome
 	// staged is the data definition of the transaction, nil = none.
 	staged *catalog.Staged
+	// temp is that of the session's temporary tables.
+	temp *catalog.Staged
 }
 
 // savepoint is what ROLLBACK TO goes back to.
@@ -54,6 +56,7 @@ type savepoint struct {
 	name   string
 	tables []txTableState // of transaction.tables; later ones were untouched
 	staged int            // see catalog.Staged.Mark
+	temp   int            // the same of transaction.temp
 }
 
 // enter begins an implicit transaction unless one is open.

@@ -30,9 +30,13 @@ func fillClass(f *Filler) error {
 			opts = optionList(t.Options())
 		}
 		nchecks, foreign := checks(rel)
+		persistence := "p"
+		if strings.HasPrefix(rel.Schema(), "pg_temp_") {
+			persistence = "t"
+		}
 		f.Row("oid", rel.OID(), "relname", rel.Name(), "relchecks", nchecks, "relhastriggers", foreign, "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
 			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relhasindex", len(pk) > 0,
-			"relpersistence", "p", "relkind", rel.Kind(), "relnatts", len(rel.Columns()), "relispopulated", true,
+			"relpersistence", persistence, "relkind", rel.Kind(), "relnatts", len(rel.Columns()), "relispopulated", true,
 			"relreplident", "d", "reloptions", opts)
 		if len(pk) > 0 {
 			f.Row("oid", IndexOID(rel), "relname", KeyName(rel.Name()), "relnamespace", NamespaceOID(rel.Schema()),
