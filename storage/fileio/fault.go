@@ -13,6 +13,7 @@ type Fault struct {
 	mu    sync.Mutex // guards rules and calls
 	rules []*Rule
 	calls int
+	hits  int
 }
 
 // Rule is one injected fault.
@@ -23,6 +24,7 @@ type Rule struct {
 	Op   string
 	Path string // substring of the path; "" = any
 	Nth  int    // 1-based count of matching calls; 0 = every one
+	On   bool   // the calls after the Nth fail too
 	Err  error  // the error to return; nil with Truncate >= 0 shortens reads instead
 	// Truncate cuts what read and readat see to so many bytes of the file.
 	// Ignored when Err is set.
@@ -57,6 +59,13 @@ func (f *Fault) Calls() int {
 	return f.calls
 }
 
+// Hits returns how many calls a rule changed.
+func (f *Fault) Hits() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hits
+}
+
 // storing are the operations that fail when a disk is full.
 var storing = map[string]bool{"create": true, "write": true, "close": true, "put-if-absent": true, "put": true, "sync": true, "rename": true}
 
@@ -70,7 +79,8 @@ func (f *Fault) hit(op, path string) *Rule {
 			continue
 		}
 		r.seen++
-		if r.Nth == 0 || r.Nth == r.seen {
+		if r.Nth == 0 || r.Nth == r.seen || r.On && r.seen > r.Nth {
+			f.hits++
 			return r
 		}
 	}

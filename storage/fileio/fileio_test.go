@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -214,5 +215,133 @@ func TestLRU(t *testing.T) {
 	c.Delete("a")
 	if c.Used() != 40 {
 		t.Errorf("used %d", c.Used())
+	}
+}
+
+// TestNothingLeft makes writes fail and looks for what they leave behind.
+func TestNothingLeft(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	io := NewLocal(dir)
+	left := func(what string, want ...string) {
+		t.Helper()
+		var got []string
+		if err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				got = append(got, strings.TrimPrefix(p, dir+"/"))
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, " ") != strings.Join(want, " ") {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+	for _, d := range []string{"a/put", "a/hint", "a/link"} { // directories where a file is to be
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := io.Put(ctx, "a/put", []byte("x")); err == nil {
+		t.Error("put over a directory")
+	}
+	if err := io.PutHint(ctx, "a/hint", []byte("x")); err == nil {
+		t.Error("hint over a directory")
+	}
+	if err := io.PutIfAbsent(ctx, "a/link", []byte("x")); !errors.Is(err, ErrExist) {
+		t.Errorf("publish over a directory: %v", err)
+	}
+	if err := io.Publish(ctx, "a/new", []byte("x"), "a/missing"); !errors.Is(err, ErrNotExist) {
+		t.Errorf("publish of what names a missing file: %v", err)
+	}
+	left("failed")
+	w, err := io.Create(ctx, "a/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Create(ctx, "a/w"); !errors.Is(err, ErrExist) {
+		t.Errorf("a second writer of one name: %v", err)
+	}
+	_ = w.(*localWriter).f.Close() // the disk is gone
+	if _, err := w.Write([]byte("x")); err == nil {
+		t.Error("write to a closed file")
+	}
+	if err := w.Close(); err == nil {
+		t.Error("close after a failed write")
+	}
+	left("failed write")
+	for _, v := range []string{"9", "8", "10", "9"} {
+		if err := io.PutHint(ctx, "a/LATEST", []byte(v)); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadFile(ctx, "a/LATEST"); err != nil || string(b) != v {
+			t.Errorf("hint is %q, not %q: %v", b, v, err)
+		}
+	}
+	if err := io.Publish(ctx, "a/new", []byte("x"), "a/LATEST"); err != nil {
+		t.Error(err)
+	}
+	left("done", "a/LATEST", "a/new")
+}
+
+// TestCrash looks at what survives.
+func TestCrash(t *testing.T) {
+	ctx := context.Background()
+	c := NewCrash()
+	put := func(p, v string) {
+		t.Helper()
+		w, err := c.Create(ctx, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprint(w, v)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("d/synced", "1")
+	put("d/lost", "2")
+	put("d/deleted", "3")
+	if err := c.Sync(ctx, "d/synced", "d/deleted"); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(c.Put(ctx, "d/synced", []byte("new")), c.Delete(ctx, "d/deleted"), c.Publish(ctx, "d/snapshot", []byte("4"))); err != nil {
+		t.Fatal(err)
+	}
+	c.At(2, true)
+	if err := c.PutHint(ctx, "d/hint", nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.PutIfAbsent(ctx, "d/next", nil); !errors.Is(err, errCrashed) || !c.Crashed() {
+		t.Fatal(err)
+	}
+	if _, err := c.List(ctx, "d"); !errors.Is(err, errCrashed) {
+		t.Errorf("after the crash: %v", err)
+	}
+	show := func(c *Crash) string {
+		es, err := c.List(ctx, "d")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, e := range es {
+			b, err := c.ReadFile(ctx, "d/"+e.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, e.Name+"="+string(b))
+		}
+		return strings.Join(out, " ")
+	}
+	if got, want := show(c.Reopen(nil)), "deleted=3 next= snapshot=4 synced=1"; got != want {
+		t.Errorf("left: %s, want %s", got, want)
+	}
+	seen := map[string]bool{}
+	for i := range 200 {
+		seen[show(c.Reopen(rand.New(rand.NewPCG(uint64(i), 0))))] = true
+	}
+	if len(seen) != 16 { // synced, lost, deleted, hint: old or new
+		t.Errorf("%d outcomes: %v", len(seen), seen)
 	}
 }

@@ -321,20 +321,23 @@ func (l *Local) Put(_ context.Context, p string, data []byte) error {
 	return nil
 }
 
-// PutHint overwrites the file in place: no name changes hands.
-func (l *Local) PutHint(_ context.Context, p string, data []byte) error {
+// PutHint overwrites a file of the same length in place, which changes no
+// directory. With another length a reader might put the end of the new bytes
+// behind the old ones, so then it is Put.
+func (l *Local) PutHint(ctx context.Context, p string, data []byte) error {
 	q, err := l.resolve(p)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(q, os.O_CREATE|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(q, os.O_WRONLY, 0)
 	if err != nil {
-		return wrap("put", p, err)
+		return l.Put(ctx, p, data)
+	}
+	if st, e := f.Stat(); e != nil || st.Size() != int64(len(data)) {
+		_ = f.Close()
+		return l.Put(ctx, p, data)
 	}
 	_, err = f.Write(data)
-	if st, e := f.Stat(); e == nil && err == nil && st.Size() != int64(len(data)) {
-		err = f.Truncate(int64(len(data)))
-	}
 	if e := f.Close(); err == nil {
 		err = e
 	}

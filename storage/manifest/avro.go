@@ -64,10 +64,22 @@ type member struct {
 	node *node
 }
 
+// schemas holds compiled schemas by their text: a writer's manifests all have the
+// same, and compiling it takes longer than reading a small one. Nodes are not
+// changed once compiled.
+var schemas = fileio.NewLRU[string, *node](256<<10, nil)
+
 // parseSchema compiles the schema in a container's header.
 func parseSchema(raw []byte) (*node, error) {
+	if n, ok := schemas.Get(string(raw)); ok {
+		return n, nil
+	}
 	p := schemaParser{named: map[string]*node{}}
-	return p.parse(raw, 0)
+	n, err := p.parse(raw, 0)
+	if err == nil {
+		schemas.Put(string(raw), n, int64(len(raw)))
+	}
+	return n, err
 }
 
 type schemaParser struct {

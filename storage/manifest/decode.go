@@ -207,11 +207,15 @@ var (
 
 // slab hands out values from chunks, so that a hundred thousand files do not
 // cost as many allocations.
-type slab[T any] struct{ free []T }
+type slab[T any] struct {
+	free []T
+	size int // of the last chunk
+}
 
 func (s *slab[T]) take(n int) []T {
 	if len(s.free) < n {
-		s.free = make([]T, max(n, 1024))
+		s.size = min(max(2*s.size, 8), 1024)
+		s.free = make([]T, max(n, s.size))
 	}
 	out := s.free[:n:n]
 	s.free = s.free[n:]
