@@ -74,6 +74,7 @@ type compaction struct {
 	refs    map[string]*manifest.DeletionVectorRef
 	done    atomic.Int64
 	total   int64
+	batch   int64 // bytes of inputs after which finished jobs are published
 	publish sync.Mutex // held while committing
 
 	mu      sync.Mutex // guards all below
@@ -117,7 +118,7 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 	if err != nil {
 		return nil, err
 	}
-	c := &compaction{t: t, o: o, scan: Scan{At: at, Limit: -1}}
+	c := &compaction{t: t, o: o, batch: compactBatch, scan: Scan{At: at, Limit: -1}}
 	st, err := t.state(ctx, at, nil)
 	if err != nil {
 		return nil, err
@@ -322,7 +323,7 @@ func (c *compaction) add(ctx context.Context, out *outcome) error {
 	c.mu.Lock()
 	c.pending = append(c.pending, out)
 	c.bytes += out.job.bytes
-	full := c.bytes >= compactBatch
+	full := c.bytes >= c.batch
 	c.mu.Unlock()
 	if !full {
 		return nil

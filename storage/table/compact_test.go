@@ -842,6 +842,38 @@ func TestCompactClaims(t *testing.T) {
 	c.check("in the end")
 }
 
+// TestCompactInBatches publishes each bucket on its own, as big ones are, while one
+// of them loses its race.
+func TestCompactInBatches(t *testing.T) {
+	ctx := context.Background()
+	s := tableSchema(t, map[string]string{"bucket": "6"}, []string{"k"}, "k BIGINT", "v STRING", "w INT", "d DECIMAL(20, 3)")
+	c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{})
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 3 {
+		rows, kinds := randomChange(r, s, 200, 150)
+		c.mustWrite(rows, kinds)
+	}
+	comp, err := c.s.newCompaction(ctx, CompactOptions{Full: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	comp.batch = 1
+	jobs, err := comp.jobs(ctx, everything(t, c.s))
+	if err != nil || len(jobs) != 6 {
+		t.Fatalf("%d jobs: %v", len(jobs), err)
+	}
+	from := c.compact(CompactOptions{Full: true, Buckets: []int32{3}}).SnapshotID
+	if err := comp.run(ctx, jobs); err != nil {
+		t.Fatal(err)
+	}
+	if rep := comp.report; rep.LostRaces != 1 || rep.Buckets != 5 || rep.SnapshotID <= from+1 {
+		t.Errorf("from snapshot %d: %+v", from, rep)
+	}
+	c.check("in batches")
+	c.isFull("in batches")
+	c.noStray()
+}
+
 // TestCompactEvolved compacts files of older schemas: they are read with the new
 // one.
 func TestCompactEvolved(t *testing.T) {
