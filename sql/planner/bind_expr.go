@@ -355,7 +355,13 @@ func (p *planner) loc(e ast.Expr) ast.Pos {
 	if e == nil {
 		return -1
 	}
-	pos := e.Position()
+	start := func(e ast.Expr) ast.Pos {
+		if t, ok := e.(*ast.TypedLiteral); ok {
+			return p.literalPos(t) // the cast has no place of its own
+		}
+		return e.Position()
+	}
+	pos := start(e)
 	for depth := 0; e != nil && depth < p.maxDepth; depth++ {
 		var next ast.Expr
 		switch x := e.(type) {
@@ -391,7 +397,7 @@ func (p *planner) loc(e ast.Expr) ast.Pos {
 		if next == nil {
 			break
 		}
-		if q := next.Position(); q < pos {
+		if q := start(next); q < pos {
 			pos = q
 		}
 		e = next

@@ -233,6 +233,22 @@ func (p *planner) literal(s string, to types.Type, explicit bool, pos ast.Pos) (
 	if to.IsTextLike() && to.Mod == 0 && to.Kind != types.JSON && to.Kind != types.JSONB && to.Kind != types.Name && to.Kind != types.Char {
 		return p.constAt(s, to, pos), nil
 	}
+	if base, ok := withoutLength(to); ok {
+		// Read without the length, then fitted to it: what does not fit is an error
+		// of the run, without a place.
+		x, err := p.literal(s, base, explicit, pos)
+		if x == nil || err != nil {
+			return nil, err
+		}
+		c, err := p.castCall(x, to, explicit, pos)
+		if c == nil || err != nil {
+			return c, err
+		}
+		if v, err := p.evalConst(c); err == nil {
+			return p.constAt(v, tighten(to, v), pos), nil
+		}
+		return c, nil
+	}
 	src := &plan.Const{Value: s, T: types.Of(types.Unknown)}
 	p.pos[src] = pos
 	o, _, ok := function.Cast(src.T, to)
@@ -260,6 +276,21 @@ func (p *planner) literal(s string, to types.Type, explicit bool, pos ast.Pos) (
 		return nil, p.at(err, pos)
 	}
 	return p.constAt(v, tighten(to, v), pos), nil
+}
+
+// withoutLength drops the modifier of types whose input PostgreSQL reads without
+// it; ok is false when there is none.
+func withoutLength(t types.Type) (types.Type, bool) {
+	switch t.Kind {
+	case types.Varchar, types.BpChar, types.Numeric, types.Time, types.TimeTZ:
+	case types.Timestamp, types.TimestampTZ:
+		if t.IsNanos() {
+			return t, false
+		}
+	default:
+		return t, false
+	}
+	return types.Of(t.Kind), t.Mod != 0
 }
 
 // setParam deduces a parameter's type.
@@ -335,13 +366,19 @@ func (p *planner) coerceTo(e plan.Expr, to types.Type, construct string, pos ast
 // construct names what asks ("UNION", "CASE"); locs are the places of es.
 func (p *planner) commonType(construct string, es []plan.Expr, locs []ast.Pos) (types.Type, error) {
 	t, bad, err := selectCommon(es)
+	if errors.Is(err, errNoCast) {
+		return t, p.errAt(pgerr.CannotCoerce, locs[bad], "%s could not convert type %s to %s", construct, typeName(es[bad].Type()), typeName(t))
+	}
 	if err != nil {
 		return t, p.errAt(pgerr.DatatypeMismatch, locs[bad], "%s types %s and %s cannot be matched", construct, typeName(t), typeName(es[bad].Type()))
 	}
 	return t, nil
 }
 
-var errNoCommon = errors.New("no common type")
+var (
+	errNoCommon = errors.New("no common type")
+	errNoCast   = errors.New("no cast to the common type")
+)
 
 // selectCommon chooses among the types of es; on failure it returns the type
 // chosen so far and which of es does not fit.
@@ -385,7 +422,7 @@ func selectCommon(es []plan.Expr) (types.Type, int, error) {
 	}
 	for i, e := range es {
 		if !canCoerce(e.Type(), cur, function.Implicit) {
-			return cur, i, errNoCommon
+			return cur, i, errNoCast
 		}
 	}
 	return commonMods(cur, es), 0, nil
