@@ -401,7 +401,7 @@ func (a *alteration) updateType(c UpdateType) error {
 			return refuse(NotAllowed, "the type of primary key column %q cannot be changed", name).on(name)
 		}
 	}
-	return a.editType(c.Path, func(from types.Type) (types.Type, error) {
+	err := a.editType(c.Path, func(from types.Type) (types.Type, error) {
 		to := c.Type
 		if c.KeepNullability {
 			to.NotNull = from.NotNull
@@ -419,6 +419,15 @@ func (a *alteration) updateType(c UpdateType) error {
 		}
 		return to, nil
 	})
+	if err != nil {
+		return err
+	}
+	// The default stays as it is, so it must be a value of the new type.
+	f := a.fields[a.fields.Index(c.Path[0])]
+	if f.HasDefault && checkDefault(f.Type, f.Default) != nil {
+		return refuse(BadDefault, "default %q of column %q is no value of type %s", f.Default, f.Name, types.PaimonString(f.Type)).on(f.Name)
+	}
+	return nil
 }
 
 func (a *alteration) checkNullability(from types.Type, notNull bool, name string) error {

@@ -1,12 +1,14 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,22 +16,16 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
-// javaSchema reads the newest schema of a table as Java shows it.
+// javaSchema reads the newest schema of a table that Java wrote.
 func javaSchema(t *testing.T, c *oracle.Client, table string) *Table {
 	t.Helper()
-	r := c.Do(t, map[string]any{"cmd": "describe", "table": table})
-	raw := r["schema"]
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		raw = []byte(s)
-	}
-	got, err := Parse(raw)
+	got, err := NewManager(fileio.NewLocal(c.Warehouse), strings.Replace(table, ".", ".db/", 1)).Latest(context.Background())
 	if err != nil {
-		t.Fatalf("%v: %s", err, raw)
+		t.Fatal(err)
 	}
-	delete(got.Options, "path") // the catalog's
 	return got
 }
 
@@ -314,6 +310,8 @@ func (m maker) change(t *Table) Change {
 	return UpdatePosition{name(), *mv}
 }
 
+var sameType = regexp.MustCompile(`\[(.*?)\] cannot be converted to (.*?) without`)
+
 // differs says why one of the two may refuse what the other takes: where Java 1.4
 // and 2.1 differ the stricter counts, and what Java takes by mistake we do not.
 func differs(old *Table, cs []Change, ours, java error) string {
@@ -332,17 +330,23 @@ func differs(old *Table, cs []Change, ours, java error) string {
 			if ours != nil && ce.Kind == BadDefault {
 				return "2.1 looks at the default"
 			}
+			if m := sameType.FindStringSubmatch(fmt.Sprint(java)); m != nil && strings.TrimSuffix(m[1], " NOT NULL") == strings.TrimSuffix(m[2], " NOT NULL") {
+				return "Java has no cast to the type itself"
+			}
 		case RenameColumn:
-			if java != nil && (strings.Contains(java.Error(), "Duplicate key") || strings.Contains(java.Error(), "can not be found in table schema")) {
+			if java != nil && (strings.Contains(java.Error(), "Duplicate key") || strings.Contains(java.Error(), "not be found in table schema") || strings.Contains(java.Error(), "Can not find time field")) {
 				return "1.4 forgets some options"
 			}
-			_ = c
+			// Java rewrites options after all changes.
+			if ours != nil && ce.Kind == BadOption && len(cs) > 1 {
+				return "options are set behind a rename"
+			}
 		}
 	}
 	if ours == nil {
 		return ""
 	}
-	for _, s := range []string{"aggregate function", "of type", "\"deletion-vectors.enabled\" cannot be changed"} {
+	for _, s := range []string{"aggregate function", "does not go with changelog producer lookup", "of type", "\"deletion-vectors.enabled\" cannot be changed"} {
 		if strings.Contains(ours.Error(), s) && ce.Option != "" && ce.Kind == BadOption {
 			return "1.4 finds out when it writes"
 		}
@@ -393,6 +397,9 @@ func TestJavaEvolution(t *testing.T) {
 			}
 		}
 		for step := range 12 {
+			if _, past := cur.Options["scan.snapshot-id"]; past && hasSnapshot {
+				break // Java's catalog loads the table as it was
+			}
 			var cs []Change
 			for range 1 + m.IntN(5)/3 {
 				cs = append(cs, m.change(cur))
@@ -405,7 +412,7 @@ func TestJavaEvolution(t *testing.T) {
 			_, javaErr := c.Try(map[string]any{"cmd": "alter", "table": table, "changes": js})
 			what, _ := json.Marshal(js)
 			if (err == nil) != (javaErr == nil) {
-				if why := differs(cur, cs, err, javaErr); why != "" {
+				if why := differs(cur, cs, err, javaErr); why != "" || javaRenames(cur, cs) {
 					if skipped++; javaErr == nil {
 						cur = javaSchema(t, c, table)
 					}
@@ -423,6 +430,11 @@ func TestJavaEvolution(t *testing.T) {
 				continue
 			}
 			taken++
+			if javaRenames(cur, cs) {
+				skipped++
+				cur = javaSchema(t, c, table)
+				continue
+			}
 			same(t, fmt.Sprintf("seed %d, table %d, step %d: %s", seed, n, step, what), next, javaSchema(t, c, table))
 			cur = next
 		}
@@ -431,6 +443,38 @@ func TestJavaEvolution(t *testing.T) {
 	if made == 0 || taken == 0 || refused == 0 {
 		t.Error("the generator makes one kind only")
 	}
+}
+
+// javaRenames reports whether Java rewrites options by mistake: it takes the first
+// part of a nested path for the column that is renamed.
+func javaRenames(t *Table, cs []Change) bool {
+	options := maps.Clone(t.Options)
+	for _, c := range cs {
+		if o, ok := c.(SetOption); ok {
+			options[o.Key] = o.Value
+		}
+	}
+	for _, c := range cs {
+		r, ok := c.(RenameColumn)
+		if !ok {
+			continue
+		}
+		if len(r.Path) == 1 {
+			// And there are options that it does not rewrite, nor look at.
+			for _, k := range columnListOptions {
+				if k != optBucketKey && k != optSequenceField && strings.Contains(options[k], r.Path[0]) {
+					return true
+				}
+			}
+			continue
+		}
+		for k, v := range options {
+			if strings.Contains(k, r.Path[0]) || strings.Contains(v, r.Path[0]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // simple reports whether a row of k and p alone can be written.

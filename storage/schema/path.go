@@ -102,9 +102,6 @@ func (a *alteration) editType(path []string, f func(types.Type) (types.Type, err
 	}
 	a.fields = slices.Clone(a.fields)
 	a.fields[i].Type = t
-	if d := a.fields[i]; d.HasDefault && checkDefault(t, d.Default) != nil {
-		return refuse(BadDefault, "default %q of column %q is no value of type %s", d.Default, d.Name, types.PaimonString(t)).on(d.Name)
-	}
 	return nil
 }
 

@@ -253,7 +253,7 @@ func (v *validation) startup() {
 	case "latest-delta":
 		none(millis, fileTime, created, stamp, id, tag, mark, ver, incrTime, incr, "incremental-between-scan-mode", "incremental-between-tag-to-snapshot")
 	default:
-		none(millis, fileTime, stamp, id, incrTime, incr, incrTag)
+		none(millis, fileTime, stamp, id, tag, incrTime, incr, incrTag)
 	}
 }
 
@@ -612,6 +612,9 @@ func (v *validation) rest() {
 func (v *validation) fileIndexes() {
 	for _, k := range sortedKeys(v.t.Options) {
 		typ, ok := strings.CutPrefix(k, fileIndexPrefix)
+		if !ok {
+			continue
+		}
 		if typ, ok = strings.CutSuffix(typ, ".columns"); !ok {
 			continue
 		}
