@@ -142,9 +142,11 @@ func (t *FileStore) restore(ctx context.Context, st *state) (*restored, error) {
 }
 
 // follow brings the remembered state forward, or returns nil when it has to be
-// read anew: it is another history, too far back, or partitions were replaced.
+// read anew: it is another history, too far back, or partitions were replaced. A
+// newer state of the same history serves as it is: its numbers are higher still,
+// and a transaction's many statements need not read its old one again and again.
 func (t *FileStore) follow(ctx context.Context, st *state, c *restoreCache) (*restored, error) {
-	if c.snap == nil || c.snap.ID > st.snap.ID || st.snap.ID-c.snap.ID > maxDeltas {
+	if c.snap == nil || st.snap.ID-c.snap.ID > maxDeltas {
 		return nil, nil
 	}
 	if c.snap.ID == st.snap.ID {
@@ -156,6 +158,13 @@ func (t *FileStore) follow(ctx context.Context, st *state, c *restoreCache) (*re
 	now, err := st.snapshots.Get(ctx, c.snap.ID)
 	if err != nil || now.DeltaManifestList != c.snap.DeltaManifestList {
 		return nil, nil //nolint:nilerr // expired or rolled back: read anew
+	}
+	if c.snap.ID > st.snap.ID {
+		was, err := st.snapshots.Get(ctx, st.snap.ID)
+		if err != nil || was.DeltaManifestList != st.snap.DeltaManifestList {
+			return nil, nil //nolint:nilerr // a tag's state, or one that is no more
+		}
+		return c.old, nil
 	}
 	out := c.old.clone()
 	for id := c.snap.ID + 1; id <= st.snap.ID; id++ {

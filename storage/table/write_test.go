@@ -20,6 +20,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format/formattest"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
@@ -636,5 +637,88 @@ func TestWriteDictionaries(t *testing.T) {
 		}
 		w.done(wr)
 		wantRows(t, w.scan(nil), slices.Collect(maps.Values(want)))
+	}
+}
+
+// TestRestore follows the sequence numbers of a bucket through commits that this
+// process made, that it did not see, and that were undone.
+func TestRestore(t *testing.T) {
+	ctx := context.Background()
+	w := newWritten(t, tableSchema(t, map[string]string{"bucket": "1"}, []string{"a"}, "a BIGINT"))
+	env := NewEnv(w.io, EnvOptions{})
+	defer env.Close()
+	other := &written{t: t, store: Open(env, w.store.Dir()), io: w.io, sch: w.sch}
+	one := [][]types.Datum{{int64(1)}}
+	for i := range 6 {
+		x := []*written{w, w, other, other, w, other}[i]
+		c := x.write(one, nil)
+		if c.Base != int64(i) || c.Files[0].File.MinSequence != int64(i) {
+			t.Errorf("commit %d: base %d, sequence number %d", i, c.Base, c.Files[0].File.MinSequence)
+		}
+		x.publish()
+	}
+	// A writer on an older state goes on above everything that is remembered.
+	wr, err := w.store.Write(ctx, WriteOptions{At: snapshot.Ref{Kind: snapshot.ID, ID: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wr.Write(ctx, w.batch(one), nil); err != nil {
+		t.Fatal(err)
+	}
+	c, err := wr.Prepare(ctx)
+	if err != nil || c.Base != 2 || c.Files[0].File.MinSequence < 2 {
+		t.Errorf("base %d, sequence number %d: %v", c.Base, c.Files[0].File.MinSequence, err)
+	}
+	// Snapshots 5 and 6 are rolled back by somebody else.
+	if err := w.io.Delete(ctx, w.store.Dir()+"/snapshot/snapshot-6", w.store.Dir()+"/snapshot/snapshot-5", w.store.Dir()+"/snapshot/LATEST"); err != nil {
+		t.Fatal(err)
+	}
+	fresh := NewEnv(w.io, EnvOptions{})
+	defer fresh.Close()
+	w.store = Open(fresh, w.store.Dir())
+	if c := w.write(one, nil); c.Base != 4 || c.Files[0].File.MinSequence != 4 {
+		t.Errorf("base %d, sequence number %d", c.Base, c.Files[0].File.MinSequence)
+	}
+}
+
+// TestLocate finds keys where a writer puts them.
+func TestLocate(t *testing.T) {
+	ctx := context.Background()
+	s := partitioned(tableSchema(t, map[string]string{"bucket": "3"}, []string{"b", "p", "a"}, "a BIGINT", "p STRING", "b STRING", "v INT"), "p")
+	w := newWritten(t, s)
+	rows := [][]types.Datum{}
+	for i := range 60 {
+		rows = append(rows, []types.Datum{int64(i % 7), fmt.Sprint(i % 3), fmt.Sprint("k\x00", i%11), int64(i)})
+	}
+	b := w.batch(rows)
+	l, err := w.store.Locate(ctx, snapshot.Ref{}, []arrow.Array{b.Cols[2], b.Cols[1], b.Cols[0]}, b.N)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec := mergetree.NewKeyCodec([]types.Type{s.Fields[2].Type, s.Fields[0].Type})
+	want := map[string]bool{} // by bucket and key
+	for i, r := range rows {
+		if key := codec.Append(nil, []types.Datum{r[2], r[0]}); string(l.Keys[i]) != string(key) {
+			t.Errorf("key %d is %x, want %x", i, l.Keys[i], key)
+		}
+		id := l.Buckets[l.Bucket[i]]
+		want[fmt.Sprintf("%x %d %v", id.Partition, id.Bucket, r[:3])] = true
+	}
+	c := w.write(rows, nil)
+	got := map[string]bool{}
+	for _, e := range c.Files {
+		w.over = commit.Changes{Kind: commit.Append, Files: []manifest.Entry{e}}
+		for _, r := range rows {
+			text := rowText(w.batch([][]types.Datum{r}).Cols[:3], 0)
+			if slices.Contains(w.scan([]int{0, 1, 2}), text) {
+				got[fmt.Sprintf("%x %d %v", e.Partition, e.Bucket, r[:3])] = true
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%d keys are found where they were located, of %d", len(got), len(want))
+	}
+	if _, err := w.store.Locate(ctx, snapshot.Ref{}, []arrow.Array{vec.MakeNull(arrow.BinaryTypes.String, 1), b.Cols[1], b.Cols[0]}, 1); err == nil {
+		t.Error("a NULL key is located")
 	}
 }
