@@ -74,7 +74,7 @@ type compaction struct {
 	refs    map[string]*manifest.DeletionVectorRef
 	done    atomic.Int64
 	total   int64
-	batch   int64 // bytes of inputs after which finished jobs are published
+	batch   int64      // bytes of inputs after which finished jobs are published
 	publish sync.Mutex // held while committing
 
 	mu      sync.Mutex // guards all below
