@@ -121,6 +121,9 @@ func (p *Publisher) CheckReads(ctx context.Context, base int64, r *ReadSet) (int
 		}
 		return 0, nil
 	}
+	if r == nil || latest.ID == base {
+		return latest.ID, nil // the common case: nobody wrote
+	}
 	sch, err := p.o.Schemas.Latest(ctx)
 	if err != nil {
 		return 0, err

@@ -405,6 +405,7 @@ func (x *eraser) expire(ctx context.Context, begin, end int64, dry bool, r *Expi
 // what names others after what it names.
 func (x *eraser) erase(ctx context.Context, data []string, meta *metadata) error {
 	io := x.t.env.IO
+	x.t.env.readers.drop(data)
 	if err := io.Delete(ctx, data...); err != nil {
 		return err
 	}
@@ -413,6 +414,31 @@ func (x *eraser) erase(ctx context.Context, data []string, meta *metadata) error
 	}
 	x.t.env.Manifests.Forget(meta.all()...)
 	return io.Delete(ctx, meta.all()...)
+}
+
+// drop closes the readers of files that are about to be deleted, once nobody uses
+// them: an open file keeps its room on the disk.
+func (c *readerCache) drop(paths []string) {
+	gone := make(map[string]bool, len(paths))
+	for _, p := range paths {
+		gone[p] = true
+	}
+	c.mu.Lock()
+	var idle []*cachedReader
+	for k, r := range c.open {
+		if p, _, _ := strings.Cut(k, "\x00"); !gone[p] {
+			continue
+		}
+		c.unlink(r)
+		delete(c.open, k)
+		if r.gone = true; r.refs == 0 {
+			idle = append(idle, r)
+		}
+	}
+	c.mu.Unlock()
+	for _, r := range idle {
+		_ = r.Close()
+	}
 }
 
 // cleanDirectories deletes the directories of buckets and partitions that are
