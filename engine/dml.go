@@ -74,7 +74,7 @@ const targetAge = 100 * time.Millisecond
 
 // bindTarget is bind for a data-changing plan.
 func (s *Session) bindTarget(ctx context.Context, pl *planned, unread catalog.Relation) (binding, error) {
-	if pl.target == nil || unread == nil || s.tx.staged != nil || s.pinned() || !s.newest(pl.deps[0].opts) {
+	if pl.target == nil || unread == nil || pl.mod.Modify.Overwrite != nil || s.tx.staged != nil || s.pinned() || !s.newest(pl.deps[0].opts) {
 		return s.bind(ctx, pl.deps, unread)
 	}
 	t, now, version := pl.target, time.Now(), s.eng.cat.Version()
@@ -177,6 +177,7 @@ func (s *Session) runModify(ctx context.Context, p *prepared, args []types.Datum
 			return nil, err
 		}
 	}
+	first := !s.tx.queried && s.tx.staged == nil
 	out, err := s.modify(ctx, p, pl, args, nil)
 	if err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func (s *Session) runModify(ctx context.Context, p *prepared, args []types.Datum
 	// Alone in its transaction, it may be run again when its commit meets a
 	// conflict.
 	if s.tx.status == txImplicit {
-		if s.tx.writes++; s.tx.writes == 1 && !s.tx.multi {
+		if s.tx.writes++; s.tx.writes == 1 && !s.tx.multi && first {
 			s.tx.redo = func(ctx context.Context) (*outcome, error) { return s.modify(ctx, p, pl, args, nil) }
 			s.tx.told = out
 		} else {

@@ -20,7 +20,7 @@ import (
 // keys, and reads again when others changed one of them before it was locked. The
 // rows wait in memory meanwhile. What was read takes part in the checks at COMMIT.
 func (s *Session) lockRows(ctx context.Context, p *prepared, pl *planned, args []types.Datum) (*running, error) {
-	s.tx.queried = true
+	s.tx.queried, s.tx.redo = true, nil
 	if err := s.lockRelations(ctx, pl.p); err != nil {
 		return nil, err
 	}

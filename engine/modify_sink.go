@@ -6,6 +6,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
@@ -54,7 +55,14 @@ func (k *rowSink) open(ctx context.Context) error {
 		return nil
 	}
 	m := k.m
-	o := table.WriteOptions{At: writeAt(m.rel.At(), m.rel.SchemaID()), Account: m.acc, Overwrite: m.m.Overwrite != nil}
+	at := m.rel.At()
+	if m.m.Source == nil || !readsExisting(m.s, m.m) { // it may be known from a while ago
+		var err error
+		if at, err = m.rel.Table().Resolve(ctx, snapshot.Ref{Branch: m.key.branch}); err != nil {
+			return err
+		}
+	}
+	o := table.WriteOptions{At: writeAt(at, m.rel.SchemaID()), Account: m.acc, Overwrite: m.m.Overwrite != nil}
 	if t := m.s.touched(m.key); t != nil {
 		// What the transaction wrote before is older.
 		if err := m.s.flush(ctx, t); err != nil {

@@ -29,13 +29,16 @@ func writes(st ast.Stmt) (string, bool) {
 	case *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge, *ast.Truncate, *ast.CreateTable, *ast.CreateTableAs, *ast.CreateView,
 		*ast.CreateSchema, *ast.CreateIndex, *ast.CreateSequence, *ast.AlterSequence, *ast.Drop, *ast.Comment, *ast.AlterTable,
 		*ast.Rename, *ast.AlterOwner, *ast.AlterObjectSchema, *ast.AlterSchemaOptions, *ast.CreateRole, *ast.AlterRole,
-		*ast.AlterSettings, *ast.Grant, *ast.CreateDatabase, *ast.AlterDatabase, *ast.RefreshMatView, *ast.CreateFunction:
+		*ast.AlterSettings, *ast.Grant, *ast.CreateDatabase, *ast.AlterDatabase, *ast.RefreshMatView, *ast.CreateFunction, *ast.Call:
 		return commandName(st), true
 	case *ast.Copy:
 		return "COPY FROM", x.From
 	case *ast.Query:
 		if sel, ok := x.Body.(*ast.Select); ok && sel.Into != nil {
 			return "SELECT INTO", true
+		}
+		if len(x.Locks) > 0 {
+			return "SELECT FOR UPDATE", true
 		}
 		if x.With != nil {
 			for _, c := range x.With.CTEs {

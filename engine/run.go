@@ -128,6 +128,7 @@ func (s *Session) start(ctx, life context.Context, p *prepared, args []types.Dat
 	if p.stmt == nil {
 		return &running{tag: fixedTag("")}, nil
 	}
+	s.out = out
 	switch st := p.stmt.(type) {
 	case *ast.Query:
 		pl := p.plan
@@ -157,7 +158,7 @@ func (s *Session) start(ctx, life context.Context, p *prepared, args []types.Dat
 
 // execute starts a plan on the executor.
 func (s *Session) execute(life context.Context, pl *planned, args []types.Datum, tag func(int64) string) (*running, error) {
-	s.tx.queried = true
+	s.tx.queried, s.tx.redo = true, nil // its client sees what was written
 	if pl.locks {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "locking rows is not supported in this statement")
 	}
