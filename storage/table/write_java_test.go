@@ -262,3 +262,37 @@ func TestJavaGoesOn(t *testing.T) {
 	}
 	j.java.Check(t, j.name)
 }
+
+// TestJavaReadsBig has Java read pages that are stored because packing does not
+// pay, several row groups, and files that were rolled.
+func TestJavaReadsBig(t *testing.T) {
+	for _, c := range []struct {
+		pk   []string
+		opts map[string]string
+	}{
+		{nil, nil},
+		{nil, map[string]string{"parquet.block.size": "256 kb", "file.compression": "lz4"}},
+		{[]string{"k"}, map[string]string{"bucket": "1", "target-file-size": "400 kb"}},
+	} {
+		s := tableSchema(t, c.opts, c.pk, "k BIGINT", "n INT", "d DECIMAL(18, 2)", "t TIMESTAMP(6)", "s STRING")
+		j := newJavaTable(t, s)
+		r := mrand.New(mrand.NewSource(3))
+		wr := j.open(nil)
+		for range 3 {
+			var rows [][]types.Datum
+			for range 10_000 {
+				d := decimalOf(t, "0.00")
+				d.Coef.SetInt64(r.Int63n(1e15))
+				rows = append(rows, []types.Datum{r.Int63n(1 << 50), r.Int63n(1 << 31), d, r.Int63n(1 << 50), fmt.Sprintf("%x", r.Int63())})
+			}
+			if err := wr.Write(context.Background(), j.batch(rows), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		files := adds(j.done(wr))
+		if c.pk != nil && len(files) < 2 {
+			t.Errorf("%d files", len(files))
+		}
+		j.agree()
+	}
+}
