@@ -36,6 +36,11 @@ func New(def *Table) (*Table, error) {
 	if Options(t.Options).Flag("auto-create", false) {
 		return nil, refuse(BadOption, "option %q must be false", "auto-create").option("auto-create")
 	}
+	for _, k := range []string{"scan.fallback-branch", "scan.primary-branch"} {
+		if b := Options(t.Options).String(k, ""); b != "" {
+			return nil, refuse(BadOption, "option %q names branch %q, but a new table has no branches", k, b).option(k)
+		}
+	}
 	if err := normalize(t); err != nil {
 		return nil, err
 	}

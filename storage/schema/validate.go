@@ -236,10 +236,7 @@ func (v *validation) startup() {
 		one(millis, stamp)
 		none(id, fileTime, tag, incrTime, incr, incrTag)
 	case "from-snapshot":
-		// scan.version stands for an id or a tag; Java counts it out here.
-		if has(ver) == 0 || has(id, tag, mark) > 0 {
-			one(id, tag, mark)
-		}
+		one(id, tag, mark) // scan.version is for hints: as an option of a table Java refuses it
 		none(millis, stamp, fileTime, incrTime, incr, incrTag)
 	case "incremental":
 		one(incr, incrTime, incrTag)
@@ -436,7 +433,7 @@ func (v *validation) fieldsOfOptions() {
 			}
 		}
 	}
-	for _, key := range []string{"blob-descriptor-field", "blob-view-field", "blob-external-storage-field"} {
+	for _, key := range []string{"blob-descriptor-field", "blob.stored-descriptor-fields", "blob-view-field", "blob-external-storage-field"} {
 		for _, c := range v.o.List(key) {
 			if f, ok := v.field(c); !ok || !isBlob(f.Type) {
 				v.bad(key, "option %q names %q, which is no column of type BLOB", key, c)
@@ -603,6 +600,9 @@ func (v *validation) rest() {
 	}
 	if v.o.String("scan.fallback-branch", "") != "" && v.o.String("scan.primary-branch", "") != "" {
 		v.bad("scan.primary-branch", "options %q and %q exclude each other", "scan.fallback-branch", "scan.primary-branch")
+	}
+	if b, ok := v.o["branch"]; ok && b != "main" {
+		v.bad("branch", "option %q names the branch that is read: it cannot be set on a table", "branch")
 	}
 	v.fileIndexes()
 }
