@@ -30,6 +30,8 @@ type Session struct {
 	portals map[string]*Portal
 	temp    *tempSpace // temporary tables; nil = none were made
 
+	out ResultSink // of the statement that runs, for notices from below
+
 	ctx    context.Context // of portals; ends with the session
 	cancel context.CancelCauseFunc
 
@@ -149,7 +151,7 @@ func (s *Session) warn(out ResultSink, c pgerr.Code, format string, args ...any)
 // work makes the context of one call: it ends by a cancel request, by
 // statement_timeout and with the session. done must be called.
 func (s *Session) work(ctx context.Context, sql string) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, sessionKey{}, s))
 	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
 	now := time.Now()
 	s.mu.Lock()
@@ -354,8 +356,9 @@ func (s *Session) Sync(ctx context.Context, failed bool, out ResultSink) (err er
 		s.endTx(false)
 		return nil
 	}
+	told := s.tx.told
 	return s.commitRetrying(ctx, func(o *outcome) error {
-		if told := s.tx.told; told != nil && !told.same(o) {
+		if told != nil && !told.same(o) {
 			return errSerialize("The statement was run again, and its outcome is not what the client was told.")
 		}
 		return nil
