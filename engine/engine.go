@@ -48,6 +48,9 @@ type Config struct {
 	TempDir string
 	// Version is the product's version, without a leading v.
 	Version string
+	// Maintain lets tables be compacted and their snapshots expired in the
+	// background, as the settings paimon.maintenance* say: a server does.
+	Maintain bool
 	// Settings are defaults laid over the built-in ones, by setting name.
 	Settings map[string]string
 	// Log takes the engine's messages; nil = none.
@@ -78,6 +81,8 @@ type Engine struct {
 	// a new snapshot of this server. Both are set before the first session.
 	beforeWrite func(ctx context.Context, k tableKey, store table.Table) error
 	afterCommit func(k tableKey, store table.Table)
+
+	maint maintenance
 
 	ctx    context.Context // ends when the engine closes
 	cancel context.CancelCauseFunc
@@ -157,6 +162,10 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	debug.SetMemoryLimit(cfg.MaxMemory + cfg.MaxMemory/4 + 256<<20)
 	e.ctx, e.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	e.register()
+	e.maint.e = e
+	if cfg.Maintain {
+		e.startMaintenance()
+	}
 	return e, nil
 }
 

@@ -148,6 +148,12 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Col
 		return nil, nil, nil
 	case *ast.Copy:
 		return nil, nil, nil
+	case *ast.Call:
+		p, err := findProcedure(st)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, procedureColumns(p), nil
 	}
 	if isDefinition(impl.stmt) {
 		return nil, nil, nil

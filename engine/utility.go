@@ -95,6 +95,8 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		return done("NOTIFY")
 	case *ast.Checkpoint:
 		return done("CHECKPOINT")
+	case *ast.Call:
+		return s.runCall(ctx, p, st, args)
 	case *ast.Copy:
 		return s.runCopy(ctx, life, p, st, out)
 	case *ast.LockTable:

@@ -151,6 +151,19 @@ func (fs *flags) settings() (map[string]string, error) {
 	if v, ok := fs.fromFile("insert-mode"); ok {
 		out["paimon.insert_mode"] = v
 	}
+	switch m := fs.file["maintenance"].(type) {
+	case nil:
+	case bool:
+		out["paimon.maintenance"] = map[bool]string{true: "on", false: "off"}[m]
+	case []any:
+		var tables []string
+		for _, t := range m {
+			tables = append(tables, fmt.Sprint(t))
+		}
+		out["paimon.maintenance_tables"] = strings.Join(tables, ", ")
+	default:
+		out["paimon.maintenance"] = fmt.Sprint(m)
+	}
 	switch m := fs.file["settings"].(type) {
 	case nil:
 	case map[string]any:

@@ -108,6 +108,7 @@ func (a *app) serve(ctx context.Context, args []string) error {
 		return err
 	}
 	ec.AnyDatabase = password == ""
+	ec.Maintain = true
 	if err := checkWarehouse(ctx, ec.Warehouse, log); err != nil {
 		return err
 	}

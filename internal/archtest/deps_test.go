@@ -41,7 +41,7 @@ var order = [][]string{
 	{"sql/function", "sql/aggregate", "sql/plan", "sql/planner"},
 	{"sql/ast", "sql/parser"},
 	{"catalog/systable", "catalog", "catalog/pgcatalog"},
-	{"engine", "engine/procedure"},
+	{"engine/procedure", "engine"},
 	{"internal/types", "internal/mem", "internal/vec"},
 }
 

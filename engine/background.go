@@ -1,0 +1,622 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/internal/metrics"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+	"github.com/paimon-sql/paimon-sql/storage/table"
+)
+
+// Maintenance in the background. A commit of this server puts its table on a list,
+// once, however many commits follow; a worker takes the table off and
+//
+//	looks at the buckets that the new snapshots touched (metadata only),
+//	compacts those that are due,
+//	expires snapshots, not more often than expireEvery,
+//
+// and puts it back when the commits went on meanwhile. A bucket with more sorted
+// runs than num-sorted-run.stop-trigger makes the table's writers wait until it has
+// been compacted, or its compaction has failed: that is the back-pressure. Tables
+// of the setting paimon.maintenance_tables are looked at without commits, too.
+//
+// What a job does is published by it or not at all, so it may be cancelled at any
+// time: a shutdown does.
+const (
+	// expireEvery is how often a table's snapshots are expired at most.
+	expireEvery = 10 * time.Second
+	// expireRounds bounds one expiry: each removes snapshot.expire.limit.
+	expireRounds = 20
+	// lookBack is over how many snapshots touched buckets are looked for; beyond
+	// that all are.
+	lookBack = 64
+	// pollEvery is how often listed tables are looked at.
+	pollEvery = time.Minute
+	// retryAfter is how long a table whose maintenance failed is left alone, doubled
+	// up to retryMost.
+	retryAfter = time.Second
+	retryMost  = 5 * time.Minute
+)
+
+// maintenance is the engine's background work on tables. Its zero value tracks
+// compactions and does nothing by itself.
+type maintenance struct {
+	e       *Engine
+	tables  []string // patterns of listed tables
+	stats   maintenanceStats
+	limiter *byteLimiter // nil = no limit
+	wake    chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	on    bool
+	jobs  map[tableKey]*tableJob
+	ready []*tableJob
+	next  int64
+	shown map[int64]*compaction
+}
+
+type maintenanceStats struct {
+	compactions, compacted, expired, failures, stalls *metrics.Counter
+	stalled                                           *metrics.Histogram
+}
+
+// tableJob is what is known of a table that is maintained.
+type tableJob struct {
+	key   tableKey
+	store *table.FileStore
+	// queued and running: it is on the list, a worker has it. again: it is to go on
+	// the list once more when the worker is done.
+	queued, running, again bool
+	seen                   int64 // buckets touched up to this snapshot have been looked at
+	expired                time.Time
+	failures               int
+	stop                   chan struct{} // not nil: writers wait until it is closed
+}
+
+// compaction is a row of pg_stat_progress_compact.
+type compaction struct {
+	pid         int32
+	table       string
+	oid         uint32
+	started     time.Time
+	done, total int64
+}
+
+// startMaintenance starts the workers, unless the settings say otherwise.
+func (e *Engine) startMaintenance() {
+	m := &e.maint
+	on, _ := e.Setting("paimon.maintenance")
+	if on != "on" {
+		return
+	}
+	workers := 1
+	if v, ok := e.Setting("paimon.maintenance_workers"); ok {
+		workers, _ = strconv.Atoi(v) // the list of settings has checked it
+	}
+	if d := e.reg.find("paimon.maintenance_rate"); d != nil {
+		if n := d.number(d.Default); n > 0 {
+			m.limiter = &byteLimiter{rate: float64(n) * 1024}
+		}
+	}
+	if v, ok := e.Setting("paimon.maintenance_tables"); ok {
+		for _, t := range strings.Split(v, ",") {
+			if t = strings.TrimSpace(t); t != "" {
+				m.tables = append(m.tables, t)
+			}
+		}
+	}
+	m.on = true
+	m.jobs = map[tableKey]*tableJob{}
+	m.wake = make(chan struct{}, 1)
+	m.stats = maintenanceStats{
+		compactions: metrics.NewCounter("paimon_sql_engine_compactions_total", "Compactions that published a snapshot."),
+		compacted:   metrics.NewCounter("paimon_sql_engine_compaction_written_bytes", "Bytes that compactions wrote."),
+		expired:     metrics.NewCounter("paimon_sql_engine_expired_snapshots_total", "Snapshots expired in the background."),
+		failures:    metrics.NewCounter("paimon_sql_engine_maintenance_failures_total", "Background jobs that failed."),
+		stalls:      metrics.NewCounter("paimon_sql_engine_write_stalls_total", "Writers that had to wait for compaction."),
+		stalled:     metrics.NewHistogram("paimon_sql_engine_write_stall_seconds", "How long writers waited for compaction.", metrics.DurationBuckets),
+	}
+	e.afterCommit = m.committed
+	e.beforeWrite = m.admit
+	for i := range workers {
+		e.Background(fmt.Sprintf("maintenance %d", i), m.work)
+	}
+	if len(m.tables) > 0 {
+		e.Background("maintenance of listed tables", m.poll)
+	}
+}
+
+// committed notes that a table has a new snapshot.
+func (m *maintenance) committed(k tableKey, store table.Table) {
+	if s, ok := store.(*table.FileStore); ok {
+		m.mark(k, s)
+	}
+}
+
+func (m *maintenance) mark(k tableKey, s *table.FileStore) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j := m.jobs[k]
+	if j == nil {
+		j = &tableJob{key: k, expired: time.Now()}
+		m.jobs[k] = j
+	}
+	j.store = s
+	m.push(j)
+}
+
+// push puts a table on the list. m.mu is held.
+func (m *maintenance) push(j *tableJob) {
+	switch {
+	case j.running:
+		j.again = true
+	case !j.queued:
+		j.queued = true
+		m.ready = append(m.ready, j)
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pop takes a table off the list, nil when there is none.
+func (m *maintenance) pop() *tableJob {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.ready) == 0 {
+		return nil
+	}
+	j := m.ready[0]
+	m.ready = slices.Delete(m.ready, 0, 1)
+	j.queued, j.running = false, true
+	if len(m.ready) > 0 {
+		select {
+		case m.wake <- struct{}{}:
+		default:
+		}
+	}
+	return j
+}
+
+// work is one worker.
+func (m *maintenance) work(ctx context.Context) {
+	for {
+		j := m.pop()
+		if j == nil {
+			select {
+			case <-m.wake:
+				continue
+			case <-ctx.Done():
+				return
+			}
+		}
+		later, err := m.safely(ctx, j)
+		m.ended(ctx, j, later, err)
+	}
+}
+
+// safely runs a job; a panic in it is its error.
+func (m *maintenance) safely(ctx context.Context, j *tableJob) (later time.Duration, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = m.e.panicked(p, debug.Stack())
+			m.e.log.Error("background work panicked", "work", "maintenance", "table", j.key.String(), "err", p, "stack", string(debug.Stack()))
+		}
+	}()
+	return m.maintain(ctx, j)
+}
+
+// ended puts a job aside. later, when not 0, is when it is due again.
+func (m *maintenance) ended(ctx context.Context, j *tableJob, later time.Duration, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j.running = false
+	if err != nil && ctx.Err() == nil {
+		m.stats.failures.Add(1)
+		later = min(retryAfter<<min(j.failures, 16), retryMost)
+		j.failures++
+		m.e.log.Error("maintenance failed", "table", j.key.String(), "err", err, "retry_ms", later.Milliseconds())
+		m.free(j) // nobody waits for what does not work
+		j.again = false
+	} else if err == nil {
+		j.failures = 0
+	}
+	if ctx.Err() != nil {
+		m.free(j)
+		return
+	}
+	if j.again {
+		j.again = false
+		m.push(j)
+		return
+	}
+	if later > 0 {
+		time.AfterFunc(later, func() {
+			if ctx.Err() != nil {
+				return
+			}
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.push(j)
+		})
+	}
+}
+
+// free lets waiting writers go on. m.mu is held.
+func (m *maintenance) free(j *tableJob) {
+	if j.stop != nil {
+		close(j.stop)
+		j.stop = nil
+	}
+}
+
+// maintain does what is due for a table.
+func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Duration, err error) {
+	m.mu.Lock()
+	store, seen := j.store, j.seen
+	m.mu.Unlock()
+	at := snapshot.Ref{Branch: j.key.branch}
+	latest, err := store.Snapshots(j.key.branch).Latest(ctx)
+	if errors.Is(err, snapshot.ErrNotFound) || errors.Is(err, schema.ErrNotFound) || err == nil && latest == nil {
+		return 0, m.forget(j) // dropped, or empty
+	}
+	if err != nil {
+		return 0, err
+	}
+	sch, err := store.Schema(ctx, at)
+	if err != nil {
+		if errors.Is(err, schema.ErrNotFound) {
+			return 0, m.forget(j)
+		}
+		return 0, err
+	}
+	if schema.Options(sch.Options).Flag("write-only", false) {
+		m.done(j, latest.ID)
+		return 0, nil
+	}
+	for round := 0; seen != latest.ID; round++ {
+		if round == 4 { // others wait, too
+			m.mu.Lock()
+			j.seen, j.again = seen, true
+			m.mu.Unlock()
+			return 0, nil
+		}
+		due, err := m.due(ctx, j, store, seen, latest)
+		if err != nil {
+			return 0, err
+		}
+		if seen = latest.ID; due == nil {
+			break
+		}
+		if err := m.compact(ctx, j, store, due); err != nil {
+			return 0, err
+		}
+		// What the compaction made, and others meanwhile, may be due again.
+		if latest, err = store.Snapshots(j.key.branch).Latest(ctx); err != nil {
+			return 0, err
+		}
+		if latest == nil {
+			return 0, m.forget(j)
+		}
+	}
+	m.done(j, latest.ID)
+	return m.expire(ctx, j, store)
+}
+
+func (m *maintenance) done(j *tableJob, seen int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j.seen = seen
+	m.free(j)
+}
+
+func (m *maintenance) forget(j *tableJob) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.free(j)
+	if !j.again {
+		delete(m.jobs, j.key)
+	}
+	return nil
+}
+
+// due returns what of the table is to be compacted, nil for nothing; writers are
+// held up when a bucket has too many runs.
+func (m *maintenance) due(ctx context.Context, j *tableJob, store *table.FileStore, seen int64, latest *snapshot.Snapshot) (*table.CompactOptions, error) {
+	touched, whole, err := m.touched(ctx, j, store, seen, latest)
+	if err != nil {
+		return nil, err
+	}
+	if whole {
+		// Not looked at before, or long ago: the compaction itself finds what is due.
+		return &table.CompactOptions{Branch: j.key.branch}, nil
+	}
+	o := &table.CompactOptions{Branch: j.key.branch, Partitions: [][]byte{}, Buckets: []int32{}}
+	stop := false
+	at := snapshot.Ref{Branch: j.key.branch}
+	for id := range touched {
+		n, err := store.NeedsCompaction(ctx, at, []byte(id.Partition), id.Bucket)
+		if err != nil {
+			return nil, err
+		}
+		stop = stop || n.Stop
+		if !n.Due {
+			continue
+		}
+		if !slices.ContainsFunc(o.Partitions, func(p []byte) bool { return string(p) == id.Partition }) {
+			o.Partitions = append(o.Partitions, []byte(id.Partition))
+		}
+		if !slices.Contains(o.Buckets, id.Bucket) {
+			o.Buckets = append(o.Buckets, id.Bucket)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(o.Buckets) == 0 {
+		m.free(j)
+		return nil, nil
+	}
+	if stop && j.stop == nil {
+		j.stop = make(chan struct{})
+	} else if !stop {
+		m.free(j)
+	}
+	return o, nil
+}
+
+// touched returns the buckets that snapshots after seen added files to; whole: it
+// is not known which.
+func (m *maintenance) touched(ctx context.Context, j *tableJob, store *table.FileStore, seen int64, latest *snapshot.Snapshot) (map[commit.BucketID]bool, bool, error) {
+	if seen == 0 || latest.ID-seen > lookBack || latest.ID < seen {
+		return nil, true, nil
+	}
+	env := store.Env()
+	out := map[commit.BucketID]bool{}
+	for id := seen + 1; id <= latest.ID; id++ {
+		s := latest
+		if id < latest.ID {
+			var err error
+			if s, err = store.Snapshots(j.key.branch).Get(ctx, id); errors.Is(err, snapshot.ErrNotFound) {
+				return nil, true, nil
+			} else if err != nil {
+				return nil, false, err
+			}
+		}
+		metas, err := env.Manifests.List(ctx, env.IO, store.Dir()+"/manifest/"+s.DeltaManifestList)
+		if err != nil {
+			return nil, false, err
+		}
+		for i := range metas {
+			es, err := env.Manifests.Entries(ctx, env.IO, store.Dir()+"/manifest/"+metas[i].Name)
+			if err != nil {
+				return nil, false, err
+			}
+			for k := range es {
+				out[commit.BucketID{Partition: string(es[k].Partition), Bucket: es[k].Bucket}] = true
+			}
+		}
+	}
+	return out, false, nil
+}
+
+func (m *maintenance) compact(ctx context.Context, j *tableJob, store *table.FileStore, o *table.CompactOptions) error {
+	acc := m.e.root.Child("max_memory", 0)
+	defer acc.Close()
+	o.Account = acc
+	progress, end := m.track(0, strings.ReplaceAll(j.key.String(), ".db/", "."), 0)
+	defer end()
+	o.Progress = progress
+	if m.limiter != nil {
+		o.Throttle = m.limiter.wait
+	}
+	began := time.Now()
+	r, err := store.Compact(ctx, *o)
+	if err != nil {
+		return fmt.Errorf("compact: %w", err)
+	}
+	if r.SnapshotID > 0 {
+		m.stats.compactions.Add(1)
+		m.stats.compacted.Add(r.BytesWritten)
+		m.e.log.Debug("compacted", "table", j.key.String(), "snapshot", r.SnapshotID, "files_before", r.FilesBefore, "files_after", r.FilesAfter,
+			"rows", r.RowsAfter, "bytes", r.BytesWritten, "dur_ms", time.Since(began).Milliseconds())
+	}
+	return nil
+}
+
+// expire expires snapshots when it is time; later is when that will be.
+func (m *maintenance) expire(ctx context.Context, j *tableJob, store *table.FileStore) (later time.Duration, err error) {
+	m.mu.Lock()
+	wait := expireEvery - time.Since(j.expired)
+	m.mu.Unlock()
+	if wait > 0 {
+		return wait, nil
+	}
+	for range expireRounds {
+		r, err := store.Expire(ctx, table.ExpireOptions{Branch: j.key.branch})
+		if err != nil {
+			return 0, fmt.Errorf("expire snapshots: %w", err)
+		}
+		m.stats.expired.Add(int64(r.Snapshots))
+		if r.Snapshots == 0 {
+			break
+		}
+	}
+	m.mu.Lock()
+	j.expired = time.Now()
+	m.mu.Unlock()
+	return 0, nil
+}
+
+// admit makes a writer wait while its table has too many sorted runs.
+func (m *maintenance) admit(ctx context.Context, k tableKey, _ table.Table) error {
+	m.mu.Lock()
+	j := m.jobs[k]
+	if j == nil || j.stop == nil {
+		m.mu.Unlock()
+		return nil
+	}
+	stop := j.stop
+	m.mu.Unlock()
+	m.stats.stalls.Add(1)
+	began := time.Now()
+	defer func() { m.stats.stalled.Observe(time.Since(began).Seconds()) }()
+	m.e.log.Info("a writer waits for compaction", "table", k.String())
+	if s, ok := ctx.Value(sessionKey{}).(*Session); ok {
+		s.notice(s.out, "NOTICE", pgerr.SuccessfulCompletion, "waiting until compaction of %s has caught up", k.String())
+	}
+	select {
+	case <-stop:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// sessionKey finds the session that a context belongs to.
+type sessionKey struct{}
+
+// poll looks at the listed tables from time to time.
+func (m *maintenance) poll(ctx context.Context) {
+	t := time.NewTicker(pollEvery)
+	defer t.Stop()
+	for {
+		if err := m.markListed(ctx); err != nil && ctx.Err() == nil {
+			m.stats.failures.Add(1)
+			m.e.log.Error("maintenance cannot list the tables", "err", err)
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (m *maintenance) markListed(ctx context.Context) error {
+	schemas, err := m.e.cat.Schemas(ctx)
+	if err != nil {
+		return err
+	}
+	for _, sc := range schemas {
+		if !slices.ContainsFunc(m.tables, func(p string) bool { return p == "*" || listed(p, sc, "") }) {
+			continue
+		}
+		tables, err := m.e.cat.Tables(ctx, sc)
+		if err != nil {
+			return err
+		}
+		for _, t := range tables {
+			if !slices.ContainsFunc(m.tables, func(p string) bool { return p == "*" || listed(p, sc, t) }) {
+				continue
+			}
+			rel, err := m.e.cat.Resolve(ctx, sc, t, catalog.ResolveOptions{})
+			if err != nil {
+				m.e.log.Warn("maintenance passes over a table", "table", sc+"."+t, "err", err)
+				continue
+			}
+			if info, ok := rel.(catalog.TableInfo); ok {
+				if s, ok := info.Table().(*table.FileStore); ok {
+					m.mark(keyOf(info), s)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// listed reports whether a pattern, schema.table with * and ?, means a table; an
+// empty name asks for the schema alone.
+func listed(pattern, schemaName, name string) bool {
+	ps, pt, ok := strings.Cut(pattern, ".")
+	if !ok {
+		ps, pt = "public", pattern
+	}
+	if ps == "default" {
+		ps = "public"
+	}
+	if ok, err := path.Match(ps, schemaName); err != nil || !ok {
+		return false
+	}
+	if name == "" {
+		return true
+	}
+	ok, err := path.Match(pt, name)
+	return err == nil && ok
+}
+
+// track shows a compaction until end is called. pid is 0 in the background.
+func (m *maintenance) track(pid int32, name string, oid uint32) (progress func(done, total int64), end func()) {
+	c := &compaction{pid: pid, table: name, oid: oid, started: time.Now()}
+	m.mu.Lock()
+	m.next++
+	id := m.next
+	if m.shown == nil {
+		m.shown = map[int64]*compaction{}
+	}
+	m.shown[id] = c
+	m.mu.Unlock()
+	return func(done, total int64) {
+			m.mu.Lock()
+			c.done, c.total = done, total
+			m.mu.Unlock()
+		}, func() {
+			m.mu.Lock()
+			delete(m.shown, id)
+			m.mu.Unlock()
+		}
+}
+
+// compactionsNow are the compactions that run, oldest first.
+func (m *maintenance) compactionsNow() []compaction {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]compaction, 0, len(m.shown))
+	for _, c := range m.shown {
+		out = append(out, *c)
+	}
+	slices.SortFunc(out, func(a, b compaction) int { return a.started.Compare(b.started) })
+	return out
+}
+
+// byteLimiter spreads writes to so many bytes per second.
+type byteLimiter struct {
+	rate float64
+	mu   sync.Mutex // guards next
+	next time.Time  // when the bytes so far are paid for
+}
+
+func (l *byteLimiter) wait(ctx context.Context, n int64) error {
+	l.mu.Lock()
+	now := time.Now()
+	if l.next.Before(now) {
+		l.next = now
+	}
+	at := l.next
+	l.next = l.next.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
+	l.mu.Unlock()
+	if !at.After(now) {
+		return nil
+	}
+	t := time.NewTimer(at.Sub(now))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
