@@ -51,7 +51,7 @@ func (s *Session) publish(ctx context.Context) error {
 	}
 	var done []string
 	for _, t := range written {
-		if ddl && !t.over.Empty() { // under the names that things have now
+		if ddl { // under the names that things have now, and so that a refusal comes first
 			if err := s.flush(ctx, t); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -50,7 +51,7 @@ func (s *Session) runShowObjects(ctx context.Context, st *ast.ShowObjects) (*run
 		if err != nil {
 			return nil, err
 		}
-		names, err := s.eng.cat.Tables(ctx, schema)
+		names, err := s.catalog().Tables(ctx, schema)
 		if err != nil && !missing(err) {
 			return nil, err
 		}
@@ -59,7 +60,7 @@ func (s *Session) runShowObjects(ctx context.Context, st *ast.ShowObjects) (*run
 				continue
 			}
 			if st.Kind == "VIEWS" {
-				rel, err := s.eng.cat.Resolve(ctx, schema, n, resolveDefaults(s))
+				rel, err := s.catalog().Resolve(ctx, schema, n, resolveDefaults(s))
 				if err != nil || rel.Kind() != 'v' {
 					continue
 				}
@@ -69,7 +70,7 @@ func (s *Session) runShowObjects(ctx context.Context, st *ast.ShowObjects) (*run
 	case "SCHEMAS", "DATABASES":
 		// A database of the lake engines is a schema here: both are listed as
 		// what follows a dot in FROM.
-		names, err := s.eng.cat.Schemas(ctx)
+		names, err := s.catalog().Schemas(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -166,8 +167,8 @@ func (s *Session) describeTable(ctx context.Context, name ast.Name, cols []Colum
 		if c.NotNull {
 			null = "no"
 		}
-		if c.HasDefault {
-			def = c.Default
+		if text, ok := pgcatalog.DefaultText(rel, c); ok {
+			def = text
 		}
 		if c.Description != "" {
 			comment = c.Description
@@ -177,28 +178,39 @@ func (s *Session) describeTable(ctx context.Context, name ast.Name, cols []Colum
 	return rowsOf(cols, tag, rows), nil
 }
 
+// innerTypeName is a type inside another, where NOT NULL is part of it.
+func innerTypeName(t types.Type) string {
+	if t.NotNull {
+		return sqlTypeName(t) + " NOT NULL"
+	}
+	return sqlTypeName(t)
+}
+
 // sqlTypeName is a column's type as CREATE TABLE takes it: maps and rows by
 // their lake names, everything else as PostgreSQL prints it.
 func sqlTypeName(t types.Type) string {
 	switch t.Kind {
 	case types.Array:
 		if t.Elem != nil {
-			if t.OnWireAsJSON() {
-				return "array<" + sqlTypeName(*t.Elem) + ">"
+			if t.OnWireAsJSON() || t.Elem.NotNull {
+				return "array<" + innerTypeName(*t.Elem) + ">"
 			}
 			return sqlTypeName(*t.Elem) + "[]"
 		}
 	case types.Map:
 		if t.Key != nil && t.Elem != nil {
 			if t.Multiset {
-				return "multiset<" + sqlTypeName(*t.Key) + ">"
+				return "multiset<" + innerTypeName(*t.Key) + ">"
 			}
-			return "map<" + sqlTypeName(*t.Key) + ", " + sqlTypeName(*t.Elem) + ">"
+			return "map<" + innerTypeName(*t.Key) + ", " + innerTypeName(*t.Elem) + ">"
 		}
 	case types.Row:
 		parts := make([]string, len(t.Fields))
 		for i, f := range t.Fields {
-			parts[i] = ast.QuoteIdent(f.Name) + " " + sqlTypeName(f.Type)
+			parts[i] = ast.QuoteIdent(f.Name) + " " + innerTypeName(f.Type)
+			if f.Description != "" {
+				parts[i] += " COMMENT " + ast.QuoteString(f.Description)
+			}
 		}
 		return "row<" + strings.Join(parts, ", ") + ">"
 	case types.Variant:
@@ -229,18 +241,22 @@ func createStatement(rel catalog.Relation) (string, error) {
 	if !ok {
 		return "", pgerr.New(pgerr.WrongObjectType, "%q is not a table", rel.Name())
 	}
+	opts := t.Options()
 	var b strings.Builder
 	b.WriteString("CREATE TABLE " + full + " (")
 	for i, c := range rel.Columns() {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		b.WriteString("\n  " + ast.QuoteIdent(c.Name) + " " + sqlTypeName(c.Type))
+		b.WriteString("\n  " + ast.QuoteIdent(c.Name) + " " + definedType(rel, i))
 		if c.NotNull {
 			b.WriteString(" NOT NULL")
 		}
-		if c.HasDefault {
-			b.WriteString(" DEFAULT " + ast.QuoteString(c.Default))
+		if text, constant, ok := catalog.DefaultOf(c.Field, opts); ok {
+			if constant {
+				text = ast.QuoteString(text)
+			}
+			b.WriteString(" DEFAULT " + text)
 		}
 		if c.Description != "" {
 			b.WriteString(" COMMENT " + ast.QuoteString(c.Description))
@@ -249,6 +265,9 @@ func createStatement(rel catalog.Relation) (string, error) {
 	if pk := t.PrimaryKey(); len(pk) > 0 {
 		b.WriteString(",\n  PRIMARY KEY (" + identList(pk) + ")")
 	}
+	for _, c := range catalog.Constraints(opts) {
+		b.WriteString(",\n  " + constraintSQL(c))
+	}
 	b.WriteString("\n)")
 	if p := t.PartitionKeys(); len(p) > 0 {
 		b.WriteString("\nPARTITIONED BY (" + identList(p) + ")")
@@ -256,26 +275,56 @@ func createStatement(rel catalog.Relation) (string, error) {
 	if c := t.Comment(); c != "" {
 		b.WriteString("\nCOMMENT " + ast.QuoteString(c))
 	}
-	opts := t.Options()
-	keys := make([]string, 0, len(opts))
-	for k := range opts {
-		if k != "path" {
-			keys = append(keys, k)
+	n := 0
+	for _, k := range sortedKeys(opts) {
+		if k == "path" || impliedOption(rel, k) {
+			continue
 		}
-	}
-	sort.Strings(keys)
-	for i, k := range keys {
-		if i == 0 {
+		if n++; n == 1 {
 			b.WriteString("\nWITH (")
 		} else {
 			b.WriteString(",")
 		}
 		b.WriteString("\n  " + ast.QuoteString(k) + " = " + ast.QuoteString(opts[k]))
 	}
-	if len(keys) > 0 {
+	if n > 0 {
 		b.WriteString("\n)")
 	}
 	return b.String(), nil
+}
+
+// definedType is the type of a column as a definition has it: Paimon's own where
+// it stores another than SQL shows.
+func definedType(rel catalog.Relation, i int) string {
+	c := rel.Columns()[i]
+	st, ok := rel.(schemaTable)
+	if !ok {
+		return sqlTypeName(c.Type)
+	}
+	f := st.TableSchema().Fields[i]
+	if pg := st.TableSchema().Options[pgTypeOption(f.Name)]; pg != "" && catalog.SQLType(f.Type, pg).Kind != f.Type.SQL().Kind || pg == "numeric" {
+		return sqlTypeName(c.Type)
+	}
+	return sqlTypeName(f.Type)
+}
+
+// impliedOption reports whether a definition says by other words what an option
+// says.
+func impliedOption(rel catalog.Relation, key string) bool {
+	if strings.HasPrefix(key, "pg-constraint.") {
+		return true
+	}
+	for _, c := range rel.Columns() {
+		if key == catalog.DefaultOption(c.Name) {
+			return true
+		}
+		if key == pgTypeOption(c.Name) {
+			ct, err := storedType(c.Name, c.Type, 0)
+			st, ok := rel.(schemaTable)
+			return err == nil && ok && ct.pg == st.TableSchema().Options[key]
+		}
+	}
+	return false
 }
 
 func identList(names []string) string {
