@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"reflect"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -69,13 +72,31 @@ func sameRelation(a, b catalog.Relation) bool {
 	}
 	if x, ok := a.(catalog.TableInfo); ok {
 		y, ok := b.(catalog.TableInfo)
-		return ok && x.At() == y.At() && x.SchemaID() == y.SchemaID()
+		return ok && x.At() == y.At() && sameSchema(x, y)
 	}
 	if x, ok := a.(catalog.View); ok {
 		y, ok := b.(catalog.View)
 		return ok && x.Query() == y.Query()
 	}
 	return true
+}
+
+// sameSchema reports whether two tables of one name have the same columns, keys and
+// options. The schema's id alone does not say so: a table that was dropped and made
+// again starts over.
+func sameSchema(a, b catalog.TableInfo) bool {
+	if a.SchemaID() != b.SchemaID() {
+		return false
+	}
+	x, ok1 := a.(*catalog.TableRelation)
+	y, ok2 := b.(*catalog.TableRelation)
+	if ok1 && ok2 && x.TableSchema() == y.TableSchema() {
+		return true
+	}
+	return slices.EqualFunc(a.Columns(), b.Columns(), func(c, d catalog.Column) bool {
+		return c.NotNull == d.NotNull && reflect.DeepEqual(c.Field, d.Field)
+	}) && slices.Equal(a.PrimaryKey(), b.PrimaryKey()) && slices.Equal(a.PartitionKeys(), b.PartitionKeys()) &&
+		maps.Equal(a.Options(), b.Options())
 }
 
 // analyse finds the parameters and columns of a statement, planning it if it is
