@@ -49,7 +49,7 @@ type command struct {
 var commands = []command{
 	{"serve", "--warehouse URI [--listen ADDR] ...", "serve the warehouse to PostgreSQL clients", (*app).serve},
 	{"sql", "[--warehouse URI | --dsn URL] [-c SQL]... [-f FILE]", "run SQL, or an interactive shell", (*app).sql},
-	{"compact", "--warehouse URI --table db.t", "compact a table (not supported yet)", (*app).compact},
+	{"compact", "--warehouse URI --table db.t [--full] [--where P]", "compact a table", (*app).compact},
 	{"demo", "--warehouse URI", "make the demo tables", (*app).demo},
 	{"version", "", "print the version", (*app).version},
 }
@@ -111,27 +111,6 @@ func (a *app) usage(w io.Writer) {
 func (a *app) version(context.Context, []string) error {
 	_, err := fmt.Fprintf(a.out, "paimon-sql %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
-}
-
-// compact is the job that rewrites files, which is not there yet.
-func (a *app) compact(_ context.Context, args []string) error {
-	fs := newFlags(a, "compact")
-	fs.String("warehouse", "", "path or URI of the warehouse")
-	fs.String("table", "", "the table, as schema.table")
-	fs.Bool("full", false, "rewrite into one sorted run")
-	fs.String("order", "", "sort append files: zorder, hilbert or order")
-	fs.String("by", "", "columns of --order, by comma")
-	fs.String("where", "", "partitions to compact")
-	if err := fs.parse(args); err != nil {
-		return err
-	}
-	if fs.value("warehouse") == "" {
-		return usagef("--warehouse is missing")
-	}
-	if fs.value("table") == "" {
-		return usagef("--table is missing")
-	}
-	return errors.New("compaction is not supported yet (SQLSTATE 0A000)")
 }
 
 // untilSignal is ctx, which also ends at SIGINT or SIGTERM.

@@ -64,7 +64,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"sql", "--warehouse", "mem://", "--format", "xml"}, nil, 2, `"xml" is none of table`},
 		{[]string{"sql", "--warehouse", "mem://", "--set", "x"}, nil, 2, "not name=value"},
 		{[]string{"sql", "--warehouse", "mem://", "-f", "/no/such/file"}, nil, 2, "no such file"},
-		{[]string{"compact", "--warehouse", "mem://", "--table", "a.b"}, nil, 1, "not supported yet"},
+		{[]string{"compact", "--warehouse", "mem://", "--table", "a.b"}, nil, 1, "does not exist"},
 	} {
 		code, out, errs := call(t, "", tt.env, tt.args...)
 		if code != tt.code || !strings.Contains(out+errs, tt.say) {
