@@ -322,10 +322,13 @@ func TestCheckWarehouse(t *testing.T) {
 		{"w", 0, ""},
 		{"w/", 0, ""},
 		{"file", 2, "file is not a directory"},
-		{"gone", 2, "gone does not exist"},
+		{"new", 0, "the warehouse does not exist yet: its first table makes it"},
+		{"gone/new", 2, "gone/new does not exist, nor does the directory above it"},
 		{"w/sales.db", 2, "w/sales.db is a database; the warehouse is the directory that holds it"},
 		{"w/sales.db/orders", 2, "orders is a table; the warehouse is the directory that holds its database"},
-		{"empty", 0, "the warehouse holds no databases"},
+		{"empty", 0, ""},
+		{"w/sales.db/..", 0, ""},
+		{".", 0, "the warehouse holds no databases"},
 	} {
 		code, _, errs := call(t, "", nil, "sql", "--warehouse", dir+"/"+tt.place, "-c", "SHOW jit")
 		if code != tt.code || !strings.Contains(errs, tt.say) || tt.say == "" && errs != "" {

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path"
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
 // checkWarehouse refuses a place that is no warehouse, which is nearly always a
-// mistyped path, and warns of one without databases. What it cannot look at is
+// mistyped path, and warns of one that holds other things than databases. A new
+// one is made where the directory above it exists. What it cannot look at is
 // left to the engine, whose errors say more.
 func checkWarehouse(ctx context.Context, uri string, log *slog.Logger) error {
 	if strings.HasPrefix(uri, "mem:") {
@@ -24,7 +26,14 @@ func checkWarehouse(ctx context.Context, uri string, log *slog.Logger) error {
 	st, err := w.Stat(ctx, ".")
 	switch {
 	case errors.Is(err, fileio.ErrNotExist):
-		return usagef("--warehouse: %s does not exist (paimon-sql demo --warehouse DIRECTORY makes one with demo tables)", place)
+		l, ok := w.(*fileio.Local)
+		if !ok {
+			return nil
+		}
+		if above, err := w.Stat(ctx, path.Dir(l.Root())); err != nil || !above.Dir {
+			return usagef("--warehouse: %s does not exist, nor does the directory above it", place)
+		}
+		return nil
 	case err != nil:
 		return nil //nolint:nilerr // as above
 	case !st.Dir:
@@ -47,6 +56,9 @@ func checkWarehouse(ctx context.Context, uri string, log *slog.Logger) error {
 		return usagef("--warehouse: %s is a table; the warehouse is the directory that holds its database", place)
 	case strings.HasSuffix(strings.TrimRight(place, "/"), ".db"):
 		return usagef("--warehouse: %s is a database; the warehouse is the directory that holds it", place)
+	}
+	if len(list) == 0 {
+		return nil
 	}
 	log.Warn("the warehouse holds no databases: no directory in it is named NAME.db", "warehouse", place)
 	return nil
