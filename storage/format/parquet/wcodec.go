@@ -3,12 +3,12 @@ package parquet
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"strings"
 	"sync"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/huff0"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -21,6 +21,7 @@ type compressor struct {
 	codec int32
 	level int
 	zstd  *zstd.Encoder
+	huff  huff0.Scratch
 	lz4   lz4.Compressor
 	tmp   []byte
 }
@@ -88,60 +89,6 @@ func codecOf(name string) (int32, error) {
 		return codecBrotli, nil
 	}
 	return 0, &fileio.UnsupportedError{Feature: "Parquet compression " + name}
-}
-
-// zstdPage packs with an encoder made at first use. Values that do not get
-// smaller (random numbers, packed indices) are found out by their beginning and
-// stored as they are: trying all of them takes longer than everything else that
-// is done to such a page.
-func (c *compressor) zstdPage(src []byte) ([]byte, error) {
-	if c.zstd == nil {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(c.level)), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(false), zstd.WithWindowSize(zstdWindow))
-		if err != nil {
-			return nil, fmt.Errorf("start zstd: %w", err)
-		}
-		c.zstd = e
-	}
-	if len(src) >= 4*zstdSample {
-		c.tmp = c.zstd.EncodeAll(src[len(src)/2:len(src)/2+zstdSample], c.tmp[:0])
-		if len(c.tmp) > zstdSample*97/100 {
-			c.tmp = zstdStored(c.tmp[:0], src)
-			return c.tmp, nil
-		}
-	}
-	c.tmp = c.zstd.EncodeAll(src, c.tmp[:0])
-	return c.tmp, nil
-}
-
-const (
-	zstdWindow = 1 << 20 // about a page
-	zstdSample = 16 << 10
-)
-
-// zstdStored appends src as a zstd frame of raw blocks.
-//
-//	magic FD2FB528 LE | descriptor: single segment, 4-byte content size | size
-//	block: 3 bytes LE: last | type 0 << 1 | size << 3; its bytes
-//
-// Source: RFC 8878, 3.1.1.
-func zstdStored(dst, src []byte) []byte {
-	const most = 128 << 10
-	dst = binary.LittleEndian.AppendUint32(dst, 0xfd2fb528)
-	dst = append(dst, 0b1010_0000)
-	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(src)))
-	for {
-		n := min(len(src), most)
-		h := uint32(n) << 3
-		if n == len(src) {
-			h |= 1
-		}
-		dst = append(dst, byte(h), byte(h>>8), byte(h>>16))
-		dst = append(dst, src[:n]...)
-		if src = src[n:]; len(src) == 0 {
-			return dst
-		}
-	}
 }
 
 // pack returns src compressed, in scratch that lives until the next call.
