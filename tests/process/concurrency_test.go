@@ -265,8 +265,8 @@ func TestKill(t *testing.T) {
 	t.Logf("%d commits acknowledged", total)
 	s.stop(t)
 	j := oracle.Maybe(t, wh)
-	j.Check(t, "default.log")
-	j.Check(t, "default.kv")
+	j.CheckKilled(t, "default.log")
+	j.CheckKilled(t, "default.kv")
 }
 
 // TestSteadyUpserts is a service's day in miniature: a steady rate of upserts
