@@ -253,7 +253,7 @@ func createStatement(rel catalog.Relation) (string, error) {
 			b.WriteString(" NOT NULL")
 		}
 		if text, constant, ok := catalog.DefaultOf(c.Field, opts); ok {
-			if constant {
+			if constant && !(c.Type.IsNumber() && plainDecimal(text) || c.Type.Kind == types.Bool) {
 				text = ast.QuoteString(text)
 			}
 			b.WriteString(" DEFAULT " + text)
@@ -291,6 +291,12 @@ func createStatement(rel catalog.Relation) (string, error) {
 		b.WriteString("\n)")
 	}
 	return b.String(), nil
+}
+
+// plainDecimal reports whether text is a number as SQL writes it.
+func plainDecimal(text string) bool {
+	digits := strings.TrimPrefix(text, "-")
+	return digits != "" && strings.Trim(digits, "0123456789.") == "" && strings.Count(digits, ".") < 2 && digits != "."
 }
 
 // definedType is the type of a column as a definition has it: Paimon's own where
