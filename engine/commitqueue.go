@@ -52,9 +52,8 @@ type commitQueue struct {
 	mu      sync.Mutex // guards what follows and commitMember.taken
 	waiting []*commitMember
 	running bool
-	// full is closed when as many wait as take wants.
-	full chan struct{}
-	want int
+	// came, when not nil, is told of arrivals.
+	came chan struct{}
 }
 
 // Bounds of one group.
@@ -89,9 +88,11 @@ func (q *commitQueue) publish(ctx context.Context, m *commitMember) (int64, erro
 	m.done = make(chan struct{})
 	q.mu.Lock()
 	q.waiting = append(q.waiting, m)
-	if q.full != nil && len(q.waiting) >= q.want {
-		close(q.full)
-		q.full = nil
+	if q.came != nil {
+		select {
+		case q.came <- struct{}{}:
+		default:
+		}
 	}
 	if !q.running {
 		q.running = true
@@ -138,27 +139,43 @@ func (q *commitQueue) run() {
 
 // gather waits a little for the sessions of the group before, which took the time
 // took: they have just been answered and come back as a rule, and without it they
-// would split into groups that wait for one another. It holds the mutex on entry
+// would split into groups that wait for one another. It waits until as many are
+// there as there were, or none has come for a while. It holds the mutex on entry
 // and exit.
 func (q *commitQueue) gather(last int, took time.Duration) {
+	want := last + len(q.waiting)
 	if last < 2 || len(q.waiting) >= last {
 		return
 	}
-	full := make(chan struct{})
-	q.full, q.want = full, last+len(q.waiting)
-	q.mu.Unlock()
-	t := time.NewTimer(min(took/4, maxGather))
-	select {
-	case <-full:
-	case <-t.C:
+	came := make(chan struct{}, 1)
+	q.came = came
+	gap := min(max(took/5, minGap), maxGap)
+	end := time.Now().Add(min(took, maxGather))
+	t := time.NewTimer(gap)
+	for len(q.waiting) < want {
+		q.mu.Unlock()
+		timeout := false
+		select {
+		case <-came:
+			t.Reset(min(gap, time.Until(end)))
+		case <-t.C:
+			timeout = true
+		}
+		q.mu.Lock()
+		if timeout {
+			break
+		}
 	}
 	t.Stop()
-	q.mu.Lock()
-	q.full = nil
+	q.came = nil
 }
 
-// maxGather bounds the wait for a group.
-const maxGather = 3 * time.Millisecond
+// Bounds of the wait for a group, and of the wait for its next member.
+const (
+	maxGather = 10 * time.Millisecond
+	minGap    = 500 * time.Microsecond
+	maxGap    = 2 * time.Millisecond
+)
 
 // take removes the next group from the queue.
 func (q *commitQueue) take() []*commitMember {
