@@ -12,7 +12,7 @@ import (
 // Looking for matches is most of what packing a page costs, and numbers have
 // few: the gain lies in their zeros and common bytes, which entropy coding alone
 // takes. A part of the page is tried both ways, and where Huffman codes are about
-// as good (within a tenth) the page is made of blocks of literals without
+// as good (within a sixth) the page is made of blocks of literals without
 // sequences, in a fifth of the time; it is read faster, too. Random values get
 // smaller than by zstd's fast level, which leaves them as they are.
 
@@ -35,7 +35,7 @@ func (c *compressor) zstdPage(src []byte) ([]byte, error) {
 		part := src[len(src)/2 : len(src)/2+zstdSample]
 		c.tmp = c.zstd.EncodeAll(part, c.tmp[:0])
 		matched := len(c.tmp)
-		if c.tmp = c.literals(c.tmp[:0], part); len(c.tmp) <= matched+matched/10 {
+		if c.tmp = c.literals(c.tmp[:0], part); len(c.tmp) <= matched+matched/6 {
 			c.tmp = c.literals(c.tmp[:0], src)
 			return c.tmp, nil
 		}
