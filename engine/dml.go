@@ -110,7 +110,7 @@ func sameDefinition(a, b catalog.Relation) bool {
 		return sameRelation(a, b)
 	}
 	y, ok := b.(catalog.TableInfo)
-	return ok && x.OID() == y.OID() && x.Name() == y.Name() && x.Schema() == y.Schema() && sameSchema(x, y) && keyOf(x) == keyOf(y)
+	return ok && sameSchema(x, y) && x.OID() == y.OID() && x.Name() == y.Name() && x.Schema() == y.Schema() && sameSchema(x, y) && keyOf(x) == keyOf(y)
 }
 
 // readsTarget reports whether a plan scans its own target: it has asked for it

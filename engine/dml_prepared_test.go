@@ -99,6 +99,14 @@ func TestPreparedChanges(t *testing.T) {
 	if got := query(s, "EXPLAIN (COSTS off) UPDATE t SET v = 0 WHERE id = 2"); !strings.Contains(got, "(Update on t)\n(  ->  Seq Scan on t)") {
 		t.Error(got)
 	}
+	// A table made again under the name is another table.
+	expect(t, b, "CREATE TABLE r (a bigint, b text)", "CREATE TABLE I")
+	expect(t, s, "PREPARE w AS INSERT INTO r VALUES ($1, $2)", "PREPARE I")
+	expect(t, s, "PREPARE r AS SELECT * FROM r", "PREPARE I")
+	expect(t, s, "EXECUTE w(1, 'x')", "INSERT 0 1 I")
+	expect(t, b, "DROP TABLE r; CREATE TABLE r (b text, a bigint)", "DROP TABLE CREATE TABLE I")
+	expect(t, s, "EXECUTE w(1, '2')", `ERROR 42804 column "a" is of type bigint but expression is of type text I`)
+	expect(t, s, "EXECUTE r", "ERROR 0A000 cached plan must not change result type I")
 	if got := query(s, "EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off) DELETE FROM t WHERE id = 1"); !strings.Contains(got, "Delete on t (actual rows=0 loops=1)") {
 		t.Error(got)
 	}
