@@ -1,5 +1,5 @@
-// Package demo lays out the tables that `paimon-sql demo` shows: files written
-// by other engines, embedded as they are.
+// Package demo makes the tables that `paimon-sql demo` shows, with the product's
+// own SQL: CREATE TABLE, COPY, UPDATE, DELETE and a tag.
 //
 //	public.orders   TPC-H orders with a primary key, partitioned by
 //	                o_orderpriority, in three snapshots (load, update, delete);
@@ -23,11 +23,20 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/paimon-sql/paimon-sql/engine"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
-//go:embed warehouse.tar.zst
-var archive []byte
+// data holds the rows in COPY's text format, a file per table.
+//
+//go:embed data.tar.zst
+var data []byte
+
+//go:embed tables.sql
+var definitions string
 
 // Tables are what Lay makes, as SQL names them.
 var Tables = []string{"public.orders", "public.part_date", "public.all_types", "tpch_append.*"}
@@ -41,53 +50,78 @@ var Queries = []string{
 	"SELECT date_trunc('year', l_shipdate)::date AS year, sum(l_extendedprice * (1 - l_discount)) AS revenue FROM tpch_append.lineitem GROUP BY 1 ORDER BY 1",
 }
 
-// Lay writes the demo tables that are not there yet and returns their names. A
-// table is there when its schema is; its snapshots are written last, so a table
-// that was laid out in part is finished by the next call.
+// Lay makes the demo tables that are not there yet and returns their names. A
+// table and its rows come into being in one transaction, so none is half made; a
+// table of the user's own by one of the names stays as it is.
 func Lay(ctx context.Context, w fileio.FileIO) ([]string, error) {
 	files, err := unpack()
 	if err != nil {
 		return nil, err
 	}
+	e, err := engine.Open(ctx, engine.Config{FileIO: w, Warehouse: "demo"})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close() //nolint:errcheck // what is committed is durable
+	s, err := e.OpenSession(ctx, engine.Startup{User: "paimon", Database: "paimon"})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
 	var made []string
-	for _, table := range tables(files) {
-		if _, err := w.Stat(ctx, path.Join(table, "snapshot", "LATEST")); err == nil {
+	for _, t := range tables(definitions) {
+		out := &sink{}
+		if err := s.Query(ctx, fmt.Sprintf("SELECT to_regclass('%s') IS NOT NULL", t.name), out); err != nil {
+			return made, err
+		}
+		if out.found {
 			continue
-		} else if !errors.Is(err, fileio.ErrNotExist) {
-			return made, err
 		}
-		if list, err := w.List(ctx, path.Join(table, "snapshot")); err != nil {
-			return made, err
-		} else if len(list) > 0 {
-			continue // a table of the user's own that has no hints
+		rows, ok := files[t.name]
+		if !ok && t.copied {
+			return made, fmt.Errorf("demo archive: no rows of %s", t.name)
 		}
-		for pass := range 3 {
-			for _, f := range files {
-				if !strings.HasPrefix(f.name, table+"/") || pass != rank(f.name) {
-					continue
-				}
-				if err := w.PutIfAbsent(ctx, f.name, f.data); err != nil && !errors.Is(err, fileio.ErrExist) {
-					return made, fmt.Errorf("write %s: %w", f.name, err)
-				}
+		for _, sql := range t.sql {
+			if err := s.Query(ctx, sql, &sink{rows: rows}); err != nil {
+				s.Query(ctx, "ROLLBACK", &sink{}) //nolint:errcheck // the first error counts
+				return made, fmt.Errorf("%s: %w", t.name, err)
 			}
 		}
-		made = append(made, table)
+		made = append(made, t.name)
 	}
 	return made, nil
 }
 
-type file struct {
-	name string
-	data []byte
+// definition is one table of tables.sql: statements up to the next line that
+// begins with "-- table".
+type definition struct {
+	name   string
+	sql    []string
+	copied bool // a COPY takes the table's rows from the archive
 }
 
-func unpack() ([]file, error) {
-	z, err := zstd.NewReader(bytes.NewReader(archive))
+func tables(text string) []definition {
+	var out []definition
+	for _, part := range strings.Split("\n"+text, "\n-- table ")[1:] {
+		name, body, _ := strings.Cut(part, "\n")
+		d := definition{name: strings.TrimSpace(name), copied: strings.Contains(body, "FROM STDIN")}
+		for _, st := range strings.Split(body, ";\n") {
+			if st = strings.TrimSpace(st); st != "" {
+				d.sql = append(d.sql, st)
+			}
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+func unpack() (map[string][]byte, error) {
+	z, err := zstd.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
-	var out []file
+	out := map[string][]byte{}
 	for r := tar.NewReader(z); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -96,39 +130,44 @@ func unpack() ([]file, error) {
 		if err != nil {
 			return nil, fmt.Errorf("demo archive: %w", err)
 		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		data, err := io.ReadAll(r)
+		b, err := io.ReadAll(r)
 		if err != nil {
 			return nil, fmt.Errorf("demo archive: %w", err)
 		}
-		out = append(out, file{path.Clean(h.Name), data})
+		out[path.Base(h.Name)] = b
 	}
 }
 
-// rank orders what is written: files that snapshots name, snapshots, hints.
-func rank(name string) int {
-	switch {
-	case strings.Contains(name, "/snapshot/snapshot-"):
-		return 1
-	case strings.Contains(name, "/snapshot/"):
-		return 2
-	}
-	return 0
+// sink gives rows to COPY and keeps the boolean that a query returns.
+type sink struct {
+	rows  []byte
+	found bool
 }
 
-// tables returns the directories that hold a table, in the order of the archive.
-func tables(files []file) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, f := range files {
-		if p := strings.Split(f.name, "/"); len(p) > 2 {
-			if t := p[0] + "/" + p[1]; !seen[t] {
-				seen[t] = true
-				out = append(out, t)
-			}
-		}
+var (
+	_ engine.ResultSink = (*sink)(nil)
+	_ engine.CopySink   = (*sink)(nil)
+)
+
+func (s *sink) Columns([]engine.Column) error { return nil }
+
+func (s *sink) Batch(_ context.Context, b *vec.Batch) error {
+	b = vec.Compact(b)
+	if b.N > 0 && len(b.Cols) > 0 {
+		s.found, _ = vec.DatumAt(b.Cols[0], types.Of(types.Bool), 0).(bool)
 	}
-	return out
+	return nil
+}
+
+func (s *sink) Complete(string) error          { return nil }
+func (s *sink) Empty() error                   { return nil }
+func (s *sink) Notice(*pgerr.Error)            {}
+func (s *sink) ParameterStatus(string, string) {}
+
+func (s *sink) CopyIn(context.Context, bool, int) (io.Reader, error) {
+	return bytes.NewReader(s.rows), nil
+}
+
+func (s *sink) CopyOut(context.Context, bool, int) (io.WriteCloser, error) {
+	return nil, errors.New("nothing to copy to")
 }
