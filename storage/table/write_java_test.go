@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	mrand "math/rand"
@@ -294,5 +295,60 @@ func TestJavaReadsBig(t *testing.T) {
 			t.Errorf("%d files", len(files))
 		}
 		j.agree()
+	}
+}
+
+// TestJavaReadsVariant has Java read a VARIANT that we wrote: {"a":1} and 5.
+func TestJavaReadsVariant(t *testing.T) {
+	j := newJavaTable(t, tableSchema(t, nil, nil, "k INT", "v VARIANT"))
+	obj := []types.Datum{[]byte{0x02, 1, 0, 0, 2, 0x0c, 1}, []byte{1, 1, 0, 1, 'a'}}
+	five := []types.Datum{[]byte{0x0c, 5}, []byte{1, 0, 0}}
+	j.write([][]types.Datum{{int64(1), obj}, {int64(2), five}, {int64(3), nil}}, nil)
+	j.publish()
+	var got []string
+	for _, r := range j.java.Rows(t, j.name, nil) {
+		got = append(got, string(r))
+	}
+	slices.Sort(got)
+	if want := []string{`{"k":1,"v":"{\"a\":1}"}`, `{"k":2,"v":"5"}`, `{"k":3,"v":null}`}; !slices.Equal(got, want) {
+		t.Errorf("Java reads %s", got)
+	}
+	j.java.Check(t, j.name)
+}
+
+// TestJavaPrunes has Java find rows by filters that our statistics let it answer
+// from one of two files, with values longer than statistics keep.
+func TestJavaPrunes(t *testing.T) {
+	j := newJavaTable(t, tableSchema(t, nil, nil, "k INT", "s STRING", "b BYTES", "d DECIMAL(20, 2)", "t TIMESTAMP(6)", "f DOUBLE"))
+	for k := range 2 {
+		d := decimalOf(t, fmt.Sprintf("%d000000000000000.25", k+1))
+		long := strings.Repeat("é", 20) + fmt.Sprint(k)
+		j.write([][]types.Datum{{int64(k), fmt.Sprint(k) + long, []byte(fmt.Sprint(k, strings.Repeat("x", 30))), d, int64(k+1) * 86_400_000_000, float64(k) - 0.5}}, nil)
+		j.publish()
+	}
+	for _, c := range []struct {
+		col string
+		v   any
+	}{
+		{"k", 1}, {"s", "1" + strings.Repeat("é", 20) + "1"}, {"b", fmt.Sprintf("%x", "1"+strings.Repeat("x", 30))},
+		{"d", "2000000000000000.25"}, {"t", "1970-01-03T00:00:00"}, {"f", 0.5},
+	} {
+		r := j.java.Do(t, map[string]any{"cmd": "read", "table": j.name, "filter": map[string]any{"op": "=", "f": c.col, "v": c.v}})
+		var rows, splits []map[string]any
+		if err := json.Unmarshal(r["rows"], &rows); err != nil || len(rows) != 1 {
+			t.Errorf("%s: %d rows: %v", c.col, len(rows), err)
+		}
+		r = j.java.Do(t, map[string]any{"cmd": "plan", "table": j.name, "filter": map[string]any{"op": "=", "f": c.col, "v": c.v}})
+		if err := json.Unmarshal(r["splits"], &splits); err != nil {
+			t.Fatal(err)
+		}
+		files := 0
+		for _, s := range splits {
+			fs, _ := s["files"].([]any)
+			files += len(fs)
+		}
+		if files != 1 {
+			t.Errorf("%s: Java reads %d files", c.col, files)
+		}
 	}
 }
