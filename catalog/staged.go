@@ -200,6 +200,17 @@ func (s *Staged) Version() uint64 {
 	return s.version + s.edits<<24 + s.base.Version()&(1<<24-1)
 }
 
+// Edits counts the edits and their undoings: what was resolved at another count may
+// have another definition now. It is 0 for nil.
+func (s *Staged) Edits() uint64 {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.edits
+}
+
 func (s *Staged) now() *stagedView {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -120,8 +120,8 @@ func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, a
 	if rel.Table() == nil {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "changing %q is not supported", rel.Name())
 	}
-	if s.set.use().scanVersion != "" {
-		return nil, pgerr.New(pgerr.ObjectNotInPrerequisiteState, "cannot change table %q while paimon.scan_version is set", rel.Name())
+	if err := s.inPresent(rel); err != nil {
+		return nil, err
 	}
 	compile := func(es []plan.Expr) (*vectorized.Exprs, error) {
 		if len(es) == 0 {

@@ -132,6 +132,9 @@ func (s *Session) empty(ctx context.Context, rel catalog.TableInfo, partitions [
 	if rel.Table() == nil {
 		return pgerr.New(pgerr.FeatureNotSupported, "changing %q is not supported", rel.Name())
 	}
+	if err := s.inPresent(rel); err != nil {
+		return err
+	}
 	if _, err := s.lockTable(ctx, keyOf(rel), rel.Name(), lockExclusive, false); err != nil {
 		return err
 	}
@@ -139,10 +142,18 @@ func (s *Session) empty(ctx context.Context, rel catalog.TableInfo, partitions [
 	if err := s.flush(ctx, t); err != nil {
 		return err
 	}
-	t.schemaID = rel.SchemaID()
+	t.schemaID, t.store = rel.SchemaID(), rel.Table()
 	t.lay(commit.Changes{Kind: commit.Overwrite, Branch: t.key.branch, Base: snapshotID(rel.At()), Operation: "TRUNCATE",
 		Overwrite: &commit.Replacement{Partitions: partitions}})
 	return nil
+}
+
+// inPresent refuses to change a table in a session that reads the past.
+func (s *Session) inPresent(rel catalog.Relation) error {
+	if s.set.use().scanVersion == "" {
+		return nil
+	}
+	return pgerr.New(pgerr.ObjectNotInPrerequisiteState, "cannot change table %q while paimon.scan_version is set", rel.Name())
 }
 
 // runTruncate is TRUNCATE. RESTART IDENTITY has nothing to restart here.

@@ -141,7 +141,7 @@ func (k *rowSink) finish(ctx context.Context) error {
 		if err := m.s.flush(ctx, t); err != nil {
 			return err
 		}
-		t.schemaID = m.rel.SchemaID()
+		t.schemaID, t.store = m.rel.SchemaID(), m.rel.Table()
 	}
 	if reads != nil {
 		t.reads = unionReads(t.reads, reads)

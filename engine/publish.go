@@ -181,7 +181,7 @@ func (s *Session) back(p savepoint) {
 			t.pending = t.pending[:len(t.pending):len(t.pending)]
 			continue
 		}
-		t.txTableState = txTableState{base: t.base, schemaID: t.schemaID}
+		t.txTableState = txTableState{base: t.base, store: t.store, schemaID: t.schemaID}
 	}
 	if s.tx.staged != nil {
 		s.tx.staged.RollbackTo(p.staged)

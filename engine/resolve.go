@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
@@ -40,6 +41,14 @@ func (s *Session) newResolver() *resolver {
 	if s.pinned() {
 		if s.tx.pins == nil {
 			s.tx.pins = map[pinKey]catalog.Relation{}
+		}
+		if n := s.tx.staged.Edits() + s.tx.temp.Edits(); n != s.tx.edits {
+			s.tx.edits = n
+			if s.tx.unpinned == nil {
+				s.tx.unpinned = map[pinKey]catalog.Relation{}
+			}
+			maps.Copy(s.tx.unpinned, s.tx.pins)
+			clear(s.tx.pins)
 		}
 		r.keep = s.tx.pins
 	}
@@ -204,12 +213,32 @@ func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.
 		}
 		return nil, err
 	}
+	if old := r.s.tx.unpinned[k]; old != nil && r.keep != nil {
+		if rel, err = r.repin(old, rel); err != nil {
+			return nil, err
+		}
+	}
 	r.pins[k] = rel
 	if r.keep != nil {
 		r.keep[k] = rel
 	}
 	r.note(rel)
 	return rel, nil
+}
+
+// repin chooses between what a transaction pinned before its own data definition
+// and what the name means after it: the definition is the new one, and the snapshot
+// must still be the old one.
+func (r *resolver) repin(old, rel catalog.Relation) (catalog.Relation, error) {
+	a, ok1 := old.(catalog.TableInfo)
+	b, ok2 := rel.(catalog.TableInfo)
+	switch {
+	case !ok1 || !ok2 || keyOf(a) != keyOf(b), snapshotID(a.At()) == snapshotID(b.At()):
+		return rel, nil
+	case r.s.tx.staged != nil && r.s.tx.staged.Changed(b.Schema(), b.Name()):
+		return nil, errSerialize("The table was changed between the transaction's snapshot and its own change of the definition.")
+	}
+	return old, nil
 }
 
 // note learns whether a plan over rel may be kept: tables and views are checked

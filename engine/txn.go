@@ -34,8 +34,12 @@ type transaction struct {
 	queried bool
 	// pins are the relations that REPEATABLE READ keeps, by what they were asked
 	// for: see resolver.
-	pins  map[pinKey]catalog.Relation
-	saves []savepoint // oldest first
+	pins map[pinKey]catalog.Relation
+	// unpinned are pins from before the transaction's last data definition: they say
+	// which snapshot is read, and no longer by which schema. edits counts them.
+	unpinned map[pinKey]catalog.Relation
+	edits    uint64
+	saves    []savepoint // oldest first
 	// tables are those that the transaction has written or read for writing, in the
 	// order of the first time.
 	tables []*txTable

@@ -52,7 +52,6 @@ type txTable struct {
 	key          tableKey
 	schema, name string // of the SQL relation
 	oid          uint32
-	store        table.Table
 	// files is everything that the transaction wrote: what is not committed in the
 	// end is deleted.
 	files commit.Changes
@@ -62,7 +61,9 @@ type txTable struct {
 
 type txTableState struct {
 	// base is the state that over lies on and that reads were made at.
-	base     snapshot.Ref
+	base snapshot.Ref
+	// store knows the schema schemaID: data definition makes another one.
+	store    table.Table
 	schemaID int64
 	over     commit.Changes
 	pending  []rowsPart
@@ -110,8 +111,8 @@ func (s *Session) touch(rel catalog.TableInfo) *txTable {
 	if t := s.touched(k); t != nil {
 		return t
 	}
-	t := &txTable{key: k, schema: rel.Schema(), name: rel.Name(), oid: rel.OID(), store: rel.Table()}
-	t.base, t.schemaID = rel.At(), rel.SchemaID()
+	t := &txTable{key: k, schema: rel.Schema(), name: rel.Name(), oid: rel.OID()}
+	t.base, t.store, t.schemaID = rel.At(), rel.Table(), rel.SchemaID()
 	s.tx.tables = append(s.tx.tables, t)
 	return t
 }
