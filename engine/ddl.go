@@ -24,6 +24,9 @@ func isDefinition(st ast.Stmt) bool {
 	case *ast.CreateTableAs:
 		return !x.Materialized
 	case *ast.Drop:
+		if x.Kind == "ROLE" || x.Kind == "USER" || x.Kind == "GROUP" || x.Kind == "DATABASE" || x.Kind == "INDEX" {
+			return false
+		}
 		return x.Kind == "TABLE" || x.Kind == "SCHEMA" || x.IfExists || dropsRelation(x.Kind)
 	}
 	return false
@@ -155,6 +158,9 @@ func (s *Session) runDrop(ctx context.Context, text string, st *ast.Drop, out Re
 	case st.Kind == "TABLE" || dropsRelation(st.Kind):
 		return s.dropRelations(ctx, text, st, out)
 	case st.IfExists:
+		for _, t := range st.Types {
+			s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "%s %q does not exist, skipping", strings.ToLower(st.Kind), ast.Format(t))
+		}
 		for _, n := range st.Names {
 			s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "%s %q does not exist, skipping", strings.ToLower(st.Kind), n.String())
 		}

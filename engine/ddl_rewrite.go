@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -233,10 +235,42 @@ func (a *alteration) dropPartition(ctx context.Context, c *ast.AlterCmd) error {
 			}
 			return errAt(a.text, c.Pos, pgerr.UndefinedObject, "partition of relation %q does not exist", a.rel.Name())
 		}
+		if sql, ok := a.emptyPartition(p); ok {
+			stmts, err := parse(sql)
+			if err == nil {
+				err = a.s.runInside(ctx, stmts[0], sql)
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
 		name := ast.Name{{Name: a.rel.Schema(), Quoted: true}, {Name: a.rel.Name(), Quoted: true}}
 		if err := a.s.runInside(ctx, &ast.Delete{Table: &ast.TableName{Name: name}, Where: where}, a.text); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// emptyPartition is the statement that takes the files of one partition away
+// without reading them; ok is false when p does not name a single one.
+func (a *alteration) emptyPartition(p []*ast.PartitionValue) (sql string, ok bool) {
+	var values, rest []string
+	for _, v := range p {
+		if _, null := v.Value.(*ast.Null); null || v.Value == nil {
+			return "", false
+		}
+		values = append(values, ast.QuoteIdent(v.Column.Name)+" = "+ast.Format(v.Value))
+	}
+	for _, f := range a.sch.Fields {
+		if !slices.Contains(a.sch.PartitionKeys, f.Name) {
+			rest = append(rest, f.Name)
+		}
+	}
+	if len(p) != len(a.sch.PartitionKeys) || len(rest) == 0 {
+		return "", false
+	}
+	t := ast.QuoteIdent(a.rel.Schema()) + "." + ast.QuoteIdent(a.rel.Name())
+	return "INSERT OVERWRITE " + t + " PARTITION (" + strings.Join(values, ", ") + ") SELECT " + identList(rest) + " FROM " + t + " WHERE false", true
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
@@ -145,7 +146,8 @@ func (s *Session) endTemp(ctx context.Context) error {
 		// published at all.
 		if t, ok := rel.(catalog.TableInfo); ok {
 			if tt := s.touched(keyOf(t)); tt != nil {
-				tt.txTableState = txTableState{base: tt.base, schemaID: tt.schemaID}
+				tt.over, tt.reads = commit.Changes{}, nil
+				tt.pending, tt.size, tt.rows = nil, 0, 0
 			}
 		}
 	}

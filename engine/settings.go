@@ -214,7 +214,7 @@ func baseSettings() []Setting {
 		e("xmloption", "content", ScopeSession, []string{"content", "document"}, catClient, "Accepted and ignored."),
 
 		i("paimon.copy_max_line", "1GB", ScopeSession, 1024, 1<<30, "B", catPaimon, "The longest line of COPY FROM, or field of its binary format."),
-		i("paimon.default_bucket", "1", ScopeSession, -1, 1<<20, "", catPaimon, "No effect until tables can be written: the bucket option written out for new primary-key tables that name none."),
+		i("paimon.default_bucket", "1", ScopeSession, -1, 1<<20, "", catPaimon, "The bucket option written out for new primary-key tables that name none."),
 		b("paimon.fresh_reads", "on", ScopeSession, catPaimon, "Reads level-0 rows of deletion-vector and first-row tables too; off gives the batch view of other engines."),
 		e("paimon.insert_mode", "upsert", ScopeSession, []string{"upsert", "strict"}, catPaimon, "What INSERT does with an existing key: merge it, or raise 23505."),
 		b("paimon.maintenance", "on", ScopeStart, catPaimon, "Compacts tables that the server writes and expires their snapshots in the background."),
@@ -223,7 +223,7 @@ func baseSettings() []Setting {
 		i("paimon.maintenance_workers", "1", ScopeStart, 1, 64, "", catPaimon, "How many tables are maintained at once."),
 		e("paimon.multi_table_commit", "allow", ScopeSession, []string{"allow", "error"}, catPaimon, "Whether a transaction may write several tables, whose commits a crash can part."),
 		s("paimon.scan_version", "", ScopeSession, catPaimon, "A tag or snapshot that the whole session reads; empty reads the present."),
-		e("paimon.unenforced_constraints", "warn", ScopeSession, []string{"warn", "error", "ignore"}, catPaimon, "No effect until tables can be written: what to do with constraints that are kept but not enforced."),
+		e("paimon.unenforced_constraints", "warn", ScopeSession, []string{"warn", "error", "ignore"}, catPaimon, "What to do with constraints that are kept but not enforced."),
 		i("paimon.vector_size", "2048", ScopeSession, 1, 65536, "", catPaimonX, "The rows of a batch."),
 		s("paimon.version", "", ScopeInternal, catPreset, "The version of paimon-sql."),
 		s("paimon.warehouse", "", ScopeInternal, catPreset, "The warehouse that the server opened."),

@@ -136,7 +136,7 @@ func oneLine(s string) string {
 // that name such a table are left out.
 var shared = []string{
 	"pg/expr", "pg/agg", "pg/join", "pg/cte", "pg/setop", "pg/string", "pg/datetime", "pg/types", "pg/window",
-	"pg/subquery", "pg/order", "pg/array", "pg/json", "pg/errors",
+	"pg/subquery", "pg/order", "pg/array", "pg/json", "pg/errors", "pg/ddl",
 }
 
 // knownFailures lists records of ../shared/slt that do not hold yet, one
@@ -158,7 +158,9 @@ func TestShared(t *testing.T) {
 			var total sqllogic.Result
 			unexpected := 0
 			for _, f := range files(t, filepath.Join(root, folder)) {
-				r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{DSN: s.DSN, Refusals: true, Timeout: timeout})
+				r, err := sqllogic.RunFile(t.Context(), f, sqllogic.Options{
+					DSN: s.DSN, Refusals: true, Timeout: timeout, Setup: []string{"SET paimon.insert_mode = 'strict'"},
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
