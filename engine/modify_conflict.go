@@ -260,8 +260,9 @@ func (m *modifier) lookup(ctx context.Context, rows *vec.Batch) (found *vec.Batc
 	}
 	var parts []*vec.Batch
 	n := 0
+	var buf []byte
 	for _, sp := range p.Splits {
-		rd, err := m.rel.Read(ctx, scan, sp, table.ReadOptions{Account: m.acc})
+		rd, err := m.rel.Read(ctx, scan, sp, table.ReadOptions{Account: m.acc, Filter: newKeyProbe(m, rows, want)})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -278,12 +279,14 @@ func (m *modifier) lookup(ctx context.Context, rows *vec.Batch) (found *vec.Batc
 			bk := m.keyer(b)
 			var hit []int32
 			for i := range b.N {
-				for _, q := range want[string(vec.AppendCanon(nil, bk, i))] {
+				buf = vec.AppendCanon(buf[:0], bk, i)
+				qs := want[string(buf)]
+				for _, q := range qs {
 					if which[q] < 0 {
 						which[q] = int32(n + len(hit))
 					}
 				}
-				if len(want[string(vec.AppendCanon(nil, bk, i))]) > 0 {
+				if len(qs) > 0 {
 					hit = append(hit, int32(i))
 				}
 			}
@@ -297,6 +300,59 @@ func (m *modifier) lookup(ctx context.Context, rows *vec.Batch) (found *vec.Batc
 		}
 	}
 	return joined(m.schema(), parts), which, nil
+}
+
+// keyProbe lets readers decode the other columns of rows with the keys only.
+type keyProbe struct {
+	m    *modifier
+	want map[string][]int32
+	ints []int64 // the keys, when there are few of one bigint column
+	buf  []byte
+	out  []uint16
+}
+
+// fewKeys is up to how many keys are compared with each row.
+const fewKeys = 8
+
+func newKeyProbe(m *modifier, rows *vec.Batch, want map[string][]int32) *keyProbe {
+	p := &keyProbe{m: m, want: want}
+	if len(m.pk) == 1 && m.cols[m.pk[0]].Type.Kind == types.Int8 && rows.N <= fewKeys {
+		p.ints = vec.ViewOf[int64](rows.Cols[m.pk[0]]).V[:rows.N]
+	}
+	return p
+}
+
+// Columns are the key's.
+func (p *keyProbe) Columns() []int { return p.m.pk }
+
+// Select returns the rows that have one of the keys.
+func (p *keyProbe) Select(_ context.Context, b *vec.Batch) ([]uint16, error) {
+	p.out = p.out[:0]
+	if p.ints != nil && b.Cols[0].DataType().ID() == arrow.INT64 {
+		v := vec.ViewOf[int64](b.Cols[0]).V[:b.N]
+		for i, x := range v {
+			for _, k := range p.ints {
+				if x == k {
+					p.out = append(p.out, uint16(i))
+					break
+				}
+			}
+		}
+		return p.out, nil
+	}
+	cols := make([]vec.KeyColumn, len(p.m.pk))
+	arrs := make([]arrow.Array, len(p.m.pk))
+	for i, c := range p.m.pk {
+		cols[i].Type, arrs[i] = p.m.cols[c].Type, vec.Decode(b.Cols[i])
+	}
+	k := vec.NewKeyer(cols, arrs)
+	for i := range b.N {
+		p.buf = vec.AppendCanon(p.buf[:0], k, i)
+		if _, ok := p.want[string(p.buf)]; ok {
+			p.out = append(p.out, uint16(i))
+		}
+	}
+	return p.out, nil
 }
 
 // keyFilter is a condition that every row with one of the keys meets.

@@ -299,3 +299,24 @@ func TestStatementAtomicity(t *testing.T) {
 		t.Errorf("%d data files belong to no snapshot", n)
 	}
 }
+
+// A long block of small statements does not leave a file each to look through.
+func TestLongBlock(t *testing.T) {
+	e := writeEngine(t, nil)
+	s := testSession(t, e)
+	for i, mk := range []func(testing.TB, *Session, string){keyTable, appendTable} {
+		n := fmt.Sprintf("t%d", i)
+		mk(t, s, n)
+		expect(t, s, "INSERT INTO "+n+" SELECT g, 0, 'x' FROM generate_series(1, 50) AS g", "INSERT 0 50 I")
+		expect(t, s, "BEGIN", "BEGIN T")
+		for k := range 100 {
+			expect(t, s, fmt.Sprintf("UPDATE %s SET v = v + 1 WHERE id = %d", n, 1+k%50), "UPDATE 1 T")
+			if files := len(s.tx.tables[0].over.Files); i == 0 && files > 3*foldFiles {
+				t.Fatalf("%d files after %d statements", files, k+1)
+			}
+		}
+		expect(t, s, "SELECT min(v), max(v), count(*) FROM "+n, "(2, 2, 50) SELECT 1 T")
+		expect(t, s, "COMMIT", "COMMIT I")
+		expect(t, s, "SELECT min(v), max(v), count(*) FROM "+n, "(2, 2, 50) SELECT 1 I")
+	}
+}

@@ -70,7 +70,13 @@ type txTableState struct {
 	size     int64 // bytes in pending
 	rows     int64
 	reads    *commit.ReadSet
+	// folded is how many files over had when they were last made few.
+	folded int
 }
+
+// foldFiles is how many files a transaction may add before they are merged: each
+// statement that reads the table looks into all of them.
+const foldFiles = 16
 
 // rowsPart are rows in stored form on their way into a table.
 type rowsPart struct {
@@ -151,6 +157,23 @@ func (s *Session) flush(ctx context.Context, t *txTable) error {
 	t.made(c)
 	t.pending, t.size, t.rows = nil, 0, 0
 	t.lay(c)
+	if len(t.over.Files) < t.folded+foldFiles {
+		return nil
+	}
+	return s.fold(ctx, t, t.base)
+}
+
+// fold merges the files of the transaction and gives their rows sequence numbers
+// above those of state at.
+func (s *Session) fold(ctx context.Context, t *txTable, at snapshot.Ref) error {
+	acc := s.eng.root.Child("work_mem", s.set.use().workMem)
+	defer acc.Close()
+	out, _, err := t.store.Fold(ctx, t.over, writeAt(at, t.schemaID), acc)
+	if err != nil {
+		return err
+	}
+	t.made(out)
+	t.over, t.folded = out, len(out.Files)
 	return nil
 }
 
@@ -244,14 +267,9 @@ func (s *Session) carry(ctx context.Context, t *txTable, at snapshot.Ref) error 
 		}
 	}
 	if len(t.over.Files) > 0 {
-		acc := s.eng.root.Child("work_mem", s.set.use().workMem)
-		defer acc.Close()
-		out, _, err := t.store.Fold(ctx, t.over, writeAt(at, t.schemaID), acc)
-		if err != nil {
+		if err := s.fold(ctx, t, at); err != nil {
 			return err
 		}
-		t.made(out)
-		t.over = out
 	}
 	t.base = at
 	return nil
