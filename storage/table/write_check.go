@@ -10,9 +10,6 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/format"
 )
 
-// unawareBuckets is _TOTAL_BUCKETS of append tables without buckets.
-const unawareBuckets = -1
-
 // refuseWrite names what a table asks of its writers that is not honoured yet:
 // a writer that leaves something out would make the table wrong for others.
 func (st *state) refuseWrite() error {
@@ -128,7 +125,7 @@ func (st *state) bucketCount() (int32, error) {
 
 // bucketRule says which bucket a row goes to.
 type bucketRule struct {
-	n     int32 // unawareBuckets: no buckets
+	n     int32 // -1 = no buckets, which is also what entries say
 	fn    binrow.BucketFunction
 	cols  []int // of the table's schema
 	types []types.Type

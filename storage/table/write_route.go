@@ -28,8 +28,7 @@ type target struct {
 	image   []byte
 	path    string // "k=v/"
 	buckets map[int32]uint32
-	total   int32 // its files' bucket count, 0 = it has none
-	checked bool
+	checked bool // for its files' number of buckets
 }
 
 // bucketTarget is one bucket that rows go to.
