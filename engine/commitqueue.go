@@ -87,6 +87,10 @@ func (q *commitQueue) publish(ctx context.Context, m *commitMember) (int64, erro
 	}
 	m.done = make(chan struct{})
 	q.mu.Lock()
+	if !q.running && !q.eng.begin() {
+		q.mu.Unlock()
+		return 0, errShutdown()
+	}
 	q.waiting = append(q.waiting, m)
 	if q.came != nil {
 		select {
@@ -96,7 +100,6 @@ func (q *commitQueue) publish(ctx context.Context, m *commitMember) (int64, erro
 	}
 	if !q.running {
 		q.running = true
-		q.eng.bg.Add(1)
 		go q.run()
 	}
 	q.mu.Unlock()
@@ -114,6 +117,17 @@ func (q *commitQueue) publish(ctx context.Context, m *commitMember) (int64, erro
 	q.mu.Unlock()
 	<-m.done
 	return m.id, m.err
+}
+
+// begin counts background work that is about to start; false when the engine
+// closes.
+func (e *Engine) begin() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closing {
+		e.bg.Add(1)
+	}
+	return !e.closing
 }
 
 // run serves the queue until it is empty.

@@ -41,7 +41,8 @@ func compatible(a, b lockMode) bool {
 	return a == lockIntent && b == lockIntent || a == lockShared && b == lockShared
 }
 
-// maxKeyLocks is how many keys a statement locks one by one.
+// maxKeyLocks is how many keys a statement locks one by one, unless
+// lockManager.maxKeys says otherwise.
 const maxKeyLocks = 100_000
 
 // lockTarget names what is locked: a table, or a key of it when key is not "".
@@ -74,9 +75,11 @@ type lockOwner struct {
 type lockManager struct {
 	mu    sync.Mutex // guards all below and every owner
 	locks map[lockTarget]*lockState
+
+	maxKeys int // fixed when the first statement runs
 }
 
-func newLockManager() *lockManager { return &lockManager{locks: map[lockTarget]*lockState{}} }
+func newLockManager() *lockManager { return &lockManager{locks: map[lockTarget]*lockState{}, maxKeys: maxKeyLocks} }
 
 // lockWait says how long to wait for a lock.
 type lockWait struct {

@@ -397,7 +397,7 @@ func (m *modifier) claim(ctx context.Context, stored *vec.Batch) (*claimed, erro
 		m.reads[b] = append(m.reads[b], k)
 		m.nread++
 	}
-	if m.nread > maxKeyLocks && !m.all {
+	if m.nread > m.s.eng.locks.maxKeys && !m.all {
 		m.all = true
 		c.waited, err = m.s.lockTable(ctx, m.key, m.rel.Name(), lockExclusive, false)
 	} else if !m.all {

@@ -13,6 +13,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
@@ -31,7 +32,12 @@ func (m *modifier) insertChecked(ctx context.Context, rows, src *vec.Batch, idx 
 	if err != nil {
 		return nil, err
 	}
-	if err := m.renew(ctx); err != nil {
+	if m.m.Op == plan.MergeOp { // its source has looked for the key at this state
+		err = m.unchanged(ctx)
+	} else {
+		err = m.renew(ctx)
+	}
+	if err != nil {
 		return nil, err
 	}
 	found, which, err := m.lookup(ctx, rows)

@@ -320,3 +320,57 @@ func TestLongBlock(t *testing.T) {
 		expect(t, s, "SELECT min(v), max(v), count(*) FROM "+n, "(2, 2, 50) SELECT 1 I")
 	}
 }
+
+// A key that is being inserted is waited for, whatever becomes of it.
+func TestConcurrentInserts(t *testing.T) {
+	e := writeEngine(t, nil)
+	a, b := testSession(t, e), testSession(t, e)
+	keyTable(t, a, "t")
+	for _, s := range []*Session{a, b} {
+		expect(t, s, "SET paimon.insert_mode = 'strict'", "SET I")
+	}
+	for i, step := range []struct{ end, sql, want string }{
+		{"COMMIT", "INSERT INTO t VALUES (%d, 2, 'b')", "ERROR 23505 duplicate key value violates unique constraint \"t_pkey\"\nI"},
+		{"ROLLBACK", "INSERT INTO t VALUES (%d, 2, 'b')", "INSERT 0 1\nI"},
+		{"COMMIT", "INSERT INTO t VALUES (%d, 2, 'b') ON CONFLICT DO NOTHING", "INSERT 0 0\nI"},
+		{"ROLLBACK", "INSERT INTO t VALUES (%d, 2, 'b') ON CONFLICT DO NOTHING", "INSERT 0 1\nI"},
+		{"COMMIT", "INSERT INTO t VALUES (%d, 2, 'b') ON CONFLICT (id) DO UPDATE SET v = t.v + excluded.v RETURNING v", "[v bigint]\n(3)\nINSERT 0 1\nI"},
+		{"COMMIT", "MERGE INTO t USING (VALUES (%d)) AS x (k) ON t.id = x.k WHEN MATCHED THEN UPDATE SET v = t.v + 5 WHEN NOT MATCHED THEN INSERT VALUES (x.k, 0, 'm')", "MERGE 1\nI"},
+	} {
+		expect(t, a, fmt.Sprintf("BEGIN; INSERT INTO t VALUES (%d, 1, 'a')", i), "BEGIN INSERT 0 1 T")
+		done := async(b, fmt.Sprintf(step.sql, i))
+		waiting(t, e, 1)
+		expect(t, a, step.end, step.end+" I")
+		if got := <-done; got != step.want {
+			t.Errorf("%s after %s: got %s", step.sql, step.end, got)
+		}
+	}
+	expect(t, a, "SELECT id, v FROM t ORDER BY id", "(0, 1) (1, 2) (2, 1) (3, 2) (4, 3) (5, 6) SELECT 6 I")
+}
+
+// A statement of very many keys locks the table instead.
+func TestManyKeys(t *testing.T) {
+	e := writeEngine(t, nil)
+	e.locks.maxKeys = 1000
+	a, b := testSession(t, e), testSession(t, e)
+	keyTable(t, a, "t")
+	expect(t, a, "INSERT INTO t SELECT g, g, 'x' FROM generate_series(1, 5000) AS g", "INSERT 0 5000 I")
+	expect(t, a, "BEGIN; UPDATE t SET v = v + 1", "BEGIN UPDATE 5000 T")
+	if n := e.locks.held(); n > 3500 {
+		t.Errorf("%d locks", n)
+	}
+	done := async(b, "INSERT INTO t VALUES (1, 0, 'b')")
+	waiting(t, e, 1)
+	expect(t, a, "COMMIT", "COMMIT I")
+	if got := <-done; got != "INSERT 0 1\nI" {
+		t.Error(got)
+	}
+	expect(t, b, "BEGIN; UPDATE t SET v = v + 1 WHERE id = 7", "BEGIN UPDATE 1 T")
+	done = async(a, "UPDATE t SET v = v + 1")
+	waiting(t, e, 1)
+	expect(t, b, "COMMIT", "COMMIT I")
+	if got := <-done; got != "UPDATE 5000\nI" {
+		t.Error(got)
+	}
+	expect(t, a, "SELECT v FROM t WHERE id = 7", "(10) SELECT 1 I")
+}
