@@ -309,6 +309,10 @@ func (e *stmtEnv) oidName(ctx context.Context, k types.Kind, oid int64) (string,
 				return ast.QuoteIdent(o.Name), true
 			}
 		}
+		// The functions of types, such as int4recv, are in pg_proc only.
+		if n, err := e.Text(ctx, "regprocout", []types.Datum{oid}); k == types.RegProc && err == nil && n != nil {
+			return ast.QuoteIdent(*n), true
+		}
 	}
 	return "", false
 }
