@@ -60,7 +60,14 @@ func optionList(m map[string]string) types.Datum {
 	}
 	out := make([]string, 0, len(m))
 	for k, v := range m {
+		// Constraints, defaults and types are shown where PostgreSQL shows them.
+		if strings.HasPrefix(k, "pg-constraint.") || strings.HasPrefix(k, "pg-default.") || strings.HasPrefix(k, "pg-type.") {
+			continue
+		}
 		out = append(out, k+"="+v)
+	}
+	if len(out) == 0 {
+		return nil
 	}
 	sort.Strings(out)
 	return datum(out)

@@ -359,6 +359,9 @@ func setColumns(names string, ts ...types.Type) func([]types.Type) types.Schema 
 	return func([]types.Type) types.Schema { return s }
 }
 
+// noPartitions: partitions of Paimon tables are no relations.
+func noPartitions(*Call, []types.Datum) (SetReader, error) { return emptyReader{}, nil }
+
 func keywordRows(*Call, []types.Datum) (SetReader, error) {
 	r := &rowsReader{types: []types.Type{tText, types.Of(types.Char), tBool, tText, tText}}
 	class := map[byte]string{'U': "unreserved", 'C': "unreserved (cannot be function or type name)", 'T': "reserved (can be function or type name)", 'R': "reserved"}
@@ -468,6 +471,7 @@ func setFunctions() []*Overload {
 		setFn("string_to_table", tText, stable, "Parts of a string cut at a delimiter.", tText, tText),
 		setFn("string_to_table", tText, stable, "Parts of a string cut at a delimiter, a text standing for NULL.", tText, tText, tText),
 		kw,
+		setFn("pg_partition_ancestors", types.Of(types.RegClass), noPartitions, "The parents of a partition; there are none.", types.Of(types.RegClass)),
 	}
 	for _, o := range out[4:6] {
 		o.ExactArgs = func(args []types.Type) []types.Type {
