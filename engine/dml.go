@@ -177,6 +177,10 @@ func (s *Session) runModify(ctx context.Context, p *prepared, args []types.Datum
 			return nil, err
 		}
 	}
+	// Temporary tables may be written always.
+	if s.readOnly() && (s.temp == nil || pl.mod.Modify.Target.Schema() != s.temp.schema) {
+		return nil, errReadOnly(commandName(p.stmt))
+	}
 	first := !s.tx.queried && s.tx.staged == nil
 	out, err := s.modify(ctx, p, pl, args, nil)
 	if err != nil {

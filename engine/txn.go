@@ -101,12 +101,21 @@ func (s *Session) admit(st ast.Stmt) error {
 	if s.tx.status == txFailed && !exits(st) || s.tx.status == txImplicit && s.tx.implicitFailed {
 		return pgerr.New(pgerr.InFailedSQLTransaction, "current transaction is aborted, commands ignored until end of transaction block")
 	}
-	if s.tx.status != txIdle && s.set.modes().readOnly || s.tx.status == txIdle && s.defaultReadOnly() {
+	if s.readOnly() && !changesData(st) { // those are looked at when they are planned: runModify
 		if name, ok := writes(st); ok {
-			return pgerr.New(pgerr.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", name)
+			return errReadOnly(name)
 		}
 	}
 	return nil
+}
+
+// readOnly reports whether the transaction may not write.
+func (s *Session) readOnly() bool {
+	return s.tx.status != txIdle && s.set.modes().readOnly || s.tx.status == txIdle && s.defaultReadOnly()
+}
+
+func errReadOnly(command string) error {
+	return pgerr.New(pgerr.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", command)
 }
 
 func (s *Session) defaultReadOnly() bool {
