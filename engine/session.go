@@ -248,6 +248,7 @@ func (s *Session) Close() {
 	}
 	s.closed = true
 	s.mu.Unlock()
+	defer s.closeTemp() // whatever goes wrong before
 	s.cancel(context.Canceled)
 	if s.tx.status != txIdle {
 		s.endTx(false)
@@ -255,7 +256,6 @@ func (s *Session) Close() {
 	for name := range s.portals {
 		s.ClosePortal(name)
 	}
-	s.closeTemp()
 	s.eng.forget(s)
 }
 
