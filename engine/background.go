@@ -420,6 +420,7 @@ func (m *maintenance) compact(ctx context.Context, j *tableJob, store *table.Fil
 	progress, end := m.track(0, strings.ReplaceAll(j.key.String(), ".db/", "."), 0)
 	defer end()
 	o.Progress = progress
+	o.Publish = func(ctx context.Context) (func(), error) { return m.e.lockFiles(ctx, j.key) }
 	if m.limiter != nil {
 		o.Throttle = m.limiter.wait
 	}

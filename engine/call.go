@@ -162,6 +162,11 @@ func (h *procedureHost) Track(t *procedure.Table) (progress func(done, total int
 	return h.s.eng.maint.track(h.s.pid, t.Name, h.rel.OID())
 }
 
+// Publish implements procedure.Host.
+func (h *procedureHost) Publish(ctx context.Context, t *procedure.Table) (done func(), err error) {
+	return h.s.eng.lockFiles(ctx, tableKey{dir: t.Store.Dir(), branch: t.Branch})
+}
+
 // Changed implements procedure.Host: caches go by the snapshots they find.
 func (h *procedureHost) Changed(*procedure.Table) {}
 

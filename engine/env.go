@@ -413,6 +413,7 @@ func (x *sources) Settings() []pgcatalog.Setting {
 
 func (x *sources) Sessions() []pgcatalog.Session {
 	var out []pgcatalog.Session
+	waits := x.s.eng.locks.waits()
 	for _, s := range x.s.eng.list() {
 		app, _ := s.set.get("application_name")
 		s.mu.Lock()
@@ -420,7 +421,7 @@ func (x *sources) Sessions() []pgcatalog.Session {
 		s.mu.Unlock()
 		out = append(out, pgcatalog.Session{
 			PID: s.pid, User: s.user, Application: app, Remote: s.remote, Database: s.database, BackendStart: s.started,
-			XactStart: a.xactStart, QueryStart: a.queryStart, StateChg: a.changed, State: a.state, Query: a.query,
+			XactStart: a.xactStart, QueryStart: a.queryStart, StateChg: a.changed, State: a.state, Query: a.query, WaitLock: waits[s.pid],
 		})
 	}
 	return out

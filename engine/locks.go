@@ -75,11 +75,15 @@ type lockOwner struct {
 type lockManager struct {
 	mu    sync.Mutex // guards all below and every owner
 	locks map[lockTarget]*lockState
+	// waiting are the owners that wait, for pg_stat_activity.
+	waiting map[*lockOwner]struct{}
 
 	maxKeys int // fixed when the first statement runs
 }
 
-func newLockManager() *lockManager { return &lockManager{locks: map[lockTarget]*lockState{}, maxKeys: maxKeyLocks} }
+func newLockManager() *lockManager {
+	return &lockManager{locks: map[lockTarget]*lockState{}, waiting: map[*lockOwner]struct{}{}, maxKeys: maxKeyLocks}
+}
 
 // lockWait says how long to wait for a lock.
 type lockWait struct {
@@ -119,7 +123,7 @@ func (l *lockManager) acquire(ctx context.Context, o *lockOwner, t lockTarget, m
 	}
 	st := l.locks[t]
 	st.queue = slices.DeleteFunc(st.queue, func(r *lockRequest) bool { return r == req })
-	o.waits = nil
+	l.stopped(o)
 	l.grant(t, st)
 	return true, err
 }
@@ -127,6 +131,9 @@ func (l *lockManager) acquire(ctx context.Context, o *lockOwner, t lockTarget, m
 // request grants at once (nil), or queues.
 func (l *lockManager) request(o *lockOwner, t lockTarget, mode lockMode, w lockWait) (*lockRequest, error) {
 	have := o.held[t]
+	if t.key == "" && have != 0 && have != mode && have+mode == lockIntent+lockShared {
+		mode = lockExclusive // what conflicts with either
+	}
 	if have >= mode {
 		return nil, nil
 	}
@@ -155,9 +162,10 @@ func (l *lockManager) request(o *lockOwner, t lockTarget, mode lockMode, w lockW
 		st.queue = append(st.queue, req)
 	}
 	o.waits, o.on = req, t
+	l.waiting[o] = struct{}{}
 	if path := l.cycle(o); path != nil {
 		st.queue = slices.DeleteFunc(st.queue, func(r *lockRequest) bool { return r == req })
-		o.waits = nil
+		l.stopped(o)
 		l.grant(t, st)
 		return nil, deadlock(path, w.name)
 	}
@@ -187,7 +195,7 @@ func (l *lockManager) grant(t lockTarget, st *lockState) {
 		}
 		st.queue = st.queue[1:]
 		l.give(r.owner, t, st, r.mode)
-		r.owner.waits = nil
+		l.stopped(r.owner)
 		close(r.done)
 	}
 	l.tidy(t, st)
@@ -272,6 +280,26 @@ func deadlock(path []*lockOwner, name string) error {
 		WithHint("See server log for query details.")
 }
 
+// stopped notes that an owner waits no longer.
+func (l *lockManager) stopped(o *lockOwner) {
+	o.waits = nil
+	delete(l.waiting, o)
+}
+
+// waits returns what sessions wait for, by process id: PostgreSQL's wait event.
+func (l *lockManager) waits() map[int32]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := make(map[int32]string, len(l.waiting))
+	for o := range l.waiting {
+		out[o.pid] = "relation"
+		if o.on.key != "" {
+			out[o.pid] = "tuple"
+		}
+	}
+	return out
+}
+
 // tryKey takes a key that is free; false when another session has it.
 func (l *lockManager) tryKey(o *lockOwner, t lockTarget, mode lockMode) bool {
 	l.mu.Lock()
@@ -316,6 +344,18 @@ func (s *Session) lockTable(ctx context.Context, k tableKey, name string, mode l
 	w := s.lockWait(name)
 	w.nowait = nowait
 	return s.eng.locks.acquire(ctx, s.lockOwner(), lockTarget{table: k.String()}, mode, w)
+}
+
+// lockFiles waits for the transactions that are about to change rows of an append
+// table's files, and keeps others from it until done is called: a compaction that
+// replaced the files in between would make them fail.
+func (e *Engine) lockFiles(ctx context.Context, k tableKey) (done func(), err error) {
+	o := &lockOwner{held: map[lockTarget]lockMode{}}
+	if _, err := e.locks.acquire(ctx, o, lockTarget{table: k.String(), key: filesKey}, lockExclusive, lockWait{}); err != nil {
+		e.locks.release(o)
+		return nil, err
+	}
+	return func() { e.locks.release(o) }, nil
 }
 
 // lockKeys locks keys of a table, in their order, which every session keeps to

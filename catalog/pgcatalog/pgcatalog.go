@@ -50,6 +50,9 @@ type Session struct {
 	BackendStart                    time.Time
 	XactStart, QueryStart, StateChg time.Time // zero = NULL
 	State, Query                    string
+	// WaitLock is what kind of lock the session waits for: relation or tuple; "" when
+	// it does not.
+	WaitLock string
 }
 
 // Role is one row of pg_roles.

@@ -79,7 +79,11 @@ func fillSettings(f *Filler) error {
 
 func fillActivity(f *Filler) error {
 	for _, s := range f.Src.Sessions() {
-		f.Row("datid", databaseOID, "datname", s.Database, "pid", s.PID, "usesysid", superuserOID, "usename", s.User,
+		var wait any
+		if s.WaitLock != "" {
+			wait = "Lock"
+		}
+		f.Row("wait_event_type", wait, "wait_event", orNull(s.WaitLock), "datid", databaseOID, "datname", s.Database, "pid", s.PID, "usesysid", superuserOID, "usename", s.User,
 			"application_name", s.Application, "client_addr", orNull(s.Remote), "backend_start", s.BackendStart, "xact_start", s.XactStart,
 			"query_start", s.QueryStart, "state_change", s.StateChg, "state", orNull(s.State), "query", s.Query, "backend_type", "client backend")
 	}

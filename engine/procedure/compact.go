@@ -79,6 +79,7 @@ func runCompact(ctx context.Context, h Host, v *Values) ([][]types.Datum, error)
 	progress, end := h.Track(t)
 	defer end()
 	o.Progress = progress
+	o.Publish = func(ctx context.Context) (func(), error) { return h.Publish(ctx, t) }
 	r, err := t.Store.Compact(ctx, o)
 	if err != nil {
 		return nil, err

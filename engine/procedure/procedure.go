@@ -42,6 +42,8 @@ type Host interface {
 	Account() *mem.Account
 	// Track shows a compaction in pg_stat_progress_compact until end is called.
 	Track(t *Table) (progress func(done, total int64), end func())
+	// Publish is table.CompactOptions.Publish for a table.
+	Publish(ctx context.Context, t *Table) (done func(), err error)
 	// Changed says that the snapshots or tags of t are not what they were.
 	Changed(t *Table)
 }

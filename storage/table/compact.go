@@ -375,6 +375,14 @@ func (c *compaction) commit(ctx context.Context, outs []*outcome) (conflict bool
 	if ch.Reads != nil {
 		slices.Sort(ch.Reads.Files)
 	}
+	if c.o.Publish != nil && !c.keyed {
+		done, err := c.o.Publish(ctx)
+		if err != nil {
+			c.remove(ctx, outs...)
+			return false, err
+		}
+		defer done()
+	}
 	id, err := c.t.Commit(ctx, ch)
 	var lost *commit.ConflictError
 	var unknown *commit.UnknownOutcomeError
