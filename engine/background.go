@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
 	"github.com/paimon-sql/paimon-sql/internal/metrics"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -590,6 +591,15 @@ func (m *maintenance) compactionsNow() []compaction {
 		out = append(out, *c)
 	}
 	slices.SortFunc(out, func(a, b compaction) int { return a.started.Compare(b.started) })
+	return out
+}
+
+// Compactions implements pgcatalog.Compactor.
+func (x *sources) Compactions() []pgcatalog.Compaction {
+	var out []pgcatalog.Compaction
+	for _, c := range x.s.eng.maint.compactionsNow() {
+		out = append(out, pgcatalog.Compaction{PID: c.pid, OID: c.oid, Table: c.table, Started: c.started, Done: c.done, Total: c.total})
+	}
 	return out
 }
 

@@ -147,6 +147,19 @@ func TestWritersWait(t *testing.T) {
 	}
 }
 
+func TestCompactionProgress(t *testing.T) {
+	e, s := maintained(t, nil)
+	progress, end := e.maint.track(0, "public.k", 7)
+	progress(3, 10)
+	if got := runSQL(t, s, "SELECT pid, relid, relname, bytes_done, bytes_total FROM pg_stat_progress_compact"); len(got) != 1 || got[0] != "<nil>|7|public.k|3|10" {
+		t.Errorf("rows: %v", got)
+	}
+	end()
+	if got := runSQL(t, s, "SELECT * FROM pg_stat_progress_compact"); len(got) != 0 {
+		t.Errorf("rows: %v", got)
+	}
+}
+
 // A panic in a job is logged; the next commit is maintained.
 func TestMaintenancePanic(t *testing.T) {
 	e, s := maintained(t, nil)

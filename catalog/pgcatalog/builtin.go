@@ -30,9 +30,10 @@ func fills() map[string]func(*Filler) error {
 		"pg_catalog.pg_user":        fillUser,
 		"pg_catalog.pg_views":       fillViews,
 
-		"pg_catalog.pg_prepared_statements": fillPrepared,
-		"pg_catalog.pg_stat_activity":       fillActivity,
-		"pg_catalog.pg_timezone_names":      fillTimezones,
+		"pg_catalog.pg_prepared_statements":   fillPrepared,
+		"pg_catalog.pg_stat_activity":         fillActivity,
+		"pg_catalog.pg_stat_progress_compact": fillProgressCompact,
+		"pg_catalog.pg_timezone_names":        fillTimezones,
 
 		"information_schema.character_sets":                  fillISCharacterSets,
 		"information_schema.check_constraints":               fillISCheckConstraints,

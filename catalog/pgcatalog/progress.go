@@ -1,0 +1,34 @@
+package pgcatalog
+
+import "time"
+
+// Compaction is one row of pg_stat_progress_compact, a view of this product's own:
+// done and total count bytes of the files that are read.
+type Compaction struct {
+	PID         int32 // of the session that asked for it; 0 = in the background
+	OID         uint32
+	Table       string
+	Started     time.Time
+	Done, Total int64
+}
+
+// Compactor is a Sources that knows of compactions.
+type Compactor interface {
+	Compactions() []Compaction
+}
+
+func fillProgressCompact(f *Filler) error {
+	c, ok := f.Src.(Compactor)
+	if !ok {
+		return nil
+	}
+	for _, x := range c.Compactions() {
+		var pid any
+		if x.PID != 0 {
+			pid = x.PID
+		}
+		f.Row("pid", pid, "datid", databaseOID, "datname", f.Src.Database(), "relid", x.OID, "relname", x.Table, "started", x.Started,
+			"bytes_done", x.Done, "bytes_total", x.Total)
+	}
+	return nil
+}
