@@ -151,7 +151,7 @@ func TestCompactionProgress(t *testing.T) {
 	e, s := maintained(t, nil)
 	progress, end := e.maint.track(0, "public.k", 7)
 	progress(3, 10)
-	if got := runSQL(t, s, "SELECT pid, relid, relname, bytes_done, bytes_total FROM pg_stat_progress_compact"); len(got) != 1 || got[0] != "<nil>|7|public.k|3|10" {
+	if got := runSQL(t, s, "SELECT pid, relid, relname, rows_done, rows_total FROM pg_stat_progress_compact"); len(got) != 1 || got[0] != "<nil>|7|public.k|3|10" {
 		t.Errorf("rows: %v", got)
 	}
 	end()

@@ -3,7 +3,7 @@ package pgcatalog
 import "time"
 
 // Compaction is one row of pg_stat_progress_compact, a view of this product's own:
-// done and total count bytes of the files that are read.
+// done and total count the rows that are read.
 type Compaction struct {
 	PID         int32 // of the session that asked for it; 0 = in the background
 	OID         uint32
@@ -28,7 +28,7 @@ func fillProgressCompact(f *Filler) error {
 			pid = x.PID
 		}
 		f.Row("pid", pid, "datid", databaseOID, "datname", f.Src.Database(), "relid", x.OID, "relname", x.Table, "started", x.Started,
-			"bytes_done", x.Done, "bytes_total", x.Total)
+			"rows_done", x.Done, "rows_total", x.Total)
 	}
 	return nil
 }
