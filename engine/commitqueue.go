@@ -158,12 +158,12 @@ func (q *commitQueue) run() {
 // and exit.
 func (q *commitQueue) gather(last int, took time.Duration) {
 	want := last + len(q.waiting)
-	if last < 2 || len(q.waiting) >= last {
+	if last == 0 || last == 1 && len(q.waiting) == 0 {
 		return
 	}
 	came := make(chan struct{}, 1)
 	q.came = came
-	gap := min(max(took/5, minGap), maxGap)
+	gap := min(max(took/3, minGap), maxGap)
 	end := time.Now().Add(min(took, maxGather))
 	t := time.NewTimer(gap)
 	for len(q.waiting) < want {
@@ -188,7 +188,7 @@ func (q *commitQueue) gather(last int, took time.Duration) {
 const (
 	maxGather = 10 * time.Millisecond
 	minGap    = 500 * time.Microsecond
-	maxGap    = 2 * time.Millisecond
+	maxGap    = 4 * time.Millisecond
 )
 
 // take removes the next group from the queue.

@@ -14,13 +14,16 @@ import (
 // prepared statement and a commit of its own, on the local disk. ns/op is per row.
 func BenchmarkUpsert(b *testing.B) {
 	for _, sessions := range []int{1, 8, 32, 128} {
-		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) { benchUpsert(b, sessions) })
+		for _, m := range []string{"on", "off"} {
+			b.Run(fmt.Sprintf("sessions=%d/maintenance=%s", sessions, m), func(b *testing.B) { benchUpsert(b, sessions, m) })
+		}
 	}
 }
 
-func benchUpsert(b *testing.B, sessions int) {
+func benchUpsert(b *testing.B, sessions int, maintenance string) {
 	ctx := context.Background()
-	e, err := Open(ctx, Config{Warehouse: b.TempDir(), AnyDatabase: true, MaxMemory: 1 << 30, TempDir: b.TempDir(), MaxConnections: sessions + 8})
+	e, err := Open(ctx, Config{Warehouse: b.TempDir(), AnyDatabase: true, MaxMemory: 1 << 30, TempDir: b.TempDir(), MaxConnections: sessions + 8,
+		Settings: map[string]string{"paimon.maintenance": maintenance}})
 	if err != nil {
 		b.Fatal(err)
 	}
