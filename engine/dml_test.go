@@ -38,10 +38,6 @@ func writeEngine(t testing.TB, io fileio.FileIO) *Engine {
 // makeTable makes a table: fields are "name type", key columns come first.
 func makeTable(t testing.TB, s *Session, name string, keys []string, partitions []string, options map[string]string, fields ...types.Field) {
 	t.Helper()
-	ed, err := s.editor(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
 	def := &schema.Table{PrimaryKeys: keys, PartitionKeys: partitions, Options: map[string]string{}}
 	for i, f := range fields {
 		f.ID = int32(i)
@@ -54,7 +50,8 @@ func makeTable(t testing.TB, s *Session, name string, keys []string, partitions 
 		def.Options["bucket"] = "1"
 	}
 	s.enter()
-	if ed, err = s.editor(context.Background()); err == nil {
+	ed, err := s.editor(context.Background())
+	if err == nil {
 		if err = ed.CreateTable(context.Background(), "public", name, def); err == nil {
 			err = s.commit(context.Background())
 		}

@@ -1,0 +1,350 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/sql/plan"
+	"github.com/paimon-sql/paimon-sql/storage/table"
+)
+
+// What UPDATE, DELETE and MERGE do to rows that are there.
+
+// affect keeps the rows of b (by their lock keys or positions) that the statement
+// has not affected yet; idx are their numbers. In MERGE a second time is an error.
+func (m *modifier) affect(id func(i int) string, idx []int32) ([]int32, error) {
+	if m.seen == nil {
+		m.seen = map[string]struct{}{}
+	}
+	out := make([]int32, 0, len(idx))
+	for k, i := range idx {
+		key := id(k)
+		if _, twice := m.seen[key]; twice {
+			if m.m.Op == plan.MergeOp {
+				return nil, pgerr.New(pgerr.CardinalityViolation, "MERGE command cannot affect row a second time").
+					WithHint("Ensure that not more than one source row matches any one target row.")
+			}
+			continue
+		}
+		if err := m.acc.Grow(int64(len(key)) + 64); err != nil {
+			return nil, err
+		}
+		m.seen[key] = struct{}{}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// everyRow are the numbers of all rows of b.
+func everyRow(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i)
+	}
+	return out
+}
+
+// update changes the rows that the source rows idx (nil = all) name.
+func (m *modifier) update(ctx context.Context, b *vec.Batch, idx []int32) (*vec.Batch, error) {
+	if idx == nil {
+		idx = everyRow(b.N)
+	}
+	if m.pk == nil {
+		idx, err := m.takeOut(b, idx)
+		if err != nil || len(idx) == 0 {
+			return nil, err
+		}
+		rows := m.newRows(b, idx)
+		if err := m.check(ctx, rows); err != nil {
+			return nil, err
+		}
+		if err := m.put(ctx, rows, kindInsert); err != nil {
+			return nil, err
+		}
+		m.count += int64(rows.N)
+		return m.returned(ctx, rows, b, idx)
+	}
+	idx, old, at, err := m.existing(ctx, b, idx)
+	if err != nil || len(idx) == 0 {
+		return nil, err
+	}
+	rows := m.newRows(b, idx)
+	if err := m.check(ctx, rows); err != nil {
+		return nil, err
+	}
+	stored, err := toStored(m.rel, rows)
+	if err != nil {
+		return nil, err
+	}
+	if m.m.KeyChanged {
+		err = m.move(ctx, old, at, rows, stored)
+	} else {
+		err = m.sink.add(ctx, stored, constKinds(kindUpdate, stored.N))
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.count += int64(rows.N)
+	return m.returned(ctx, rows, b, idx)
+}
+
+// existing locks the rows that are there for the source rows idx, and returns
+// those that the statement has not affected, in stored form with their keys.
+func (m *modifier) existing(ctx context.Context, b *vec.Batch, idx []int32) ([]int32, *vec.Batch, *claimed, error) {
+	old, err := toStored(m.rel, m.oldRows(b, idx))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	at, err := m.claim(ctx, old)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if at.waited {
+		if err := m.unchanged(ctx); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	keep := make([]int32, 0, len(idx)) // positions in old
+	k := 0
+	rest, err := m.affect(func(i int) string { return at.keys[i] }, everyRow(len(idx)))
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	keep = append(keep, rest...)
+	if len(keep) == len(idx) {
+		return idx, old, at, nil
+	}
+	out := make([]int32, 0, len(keep))
+	sub := &claimed{loc: &table.Located{Buckets: at.loc.Buckets}}
+	for ; k < len(keep); k++ {
+		p := keep[k]
+		out = append(out, idx[p])
+		sub.keys = append(sub.keys, at.keys[p])
+		sub.loc.Bucket, sub.loc.Keys = append(sub.loc.Bucket, at.loc.Bucket[p]), append(sub.loc.Keys, at.loc.Keys[p])
+	}
+	return out, take(old, keep), sub, nil
+}
+
+// take returns rows idx of a batch.
+func take(b *vec.Batch, idx []int32) *vec.Batch {
+	out := &vec.Batch{Schema: b.Schema, N: len(idx), Cols: make([]arrow.Array, len(b.Cols))}
+	for i, c := range b.Cols {
+		out.Cols[i] = vec.Take(c, idx)
+	}
+	return out
+}
+
+// move updates rows whose keys may change: old and new rows in stored form, and
+// new ones (rows) in SQL form.
+func (m *modifier) move(ctx context.Context, old *vec.Batch, at *claimed, rows, stored *vec.Batch) error {
+	to, err := m.locate(ctx, stored)
+	if err != nil {
+		return err
+	}
+	if m.gone == nil {
+		m.gone, m.come = map[string]struct{}{}, map[string]comer{}
+	}
+	var stay, leave []int32
+	for i := range stored.N {
+		if to.keys[i] == at.keys[i] {
+			stay = append(stay, int32(i))
+			continue
+		}
+		leave = append(leave, int32(i))
+		m.gone[at.keys[i]] = struct{}{}
+		if _, twice := m.come[to.keys[i]]; twice {
+			return m.duplicate(rows, i)
+		}
+		m.come[to.keys[i]] = comer{rows, i, to.loc.Buckets[to.loc.Bucket[i]], to.loc.Keys[i]}
+	}
+	if len(stay) > 0 {
+		if err := m.sink.add(ctx, take(stored, stay), constKinds(kindUpdate, len(stay))); err != nil {
+			return err
+		}
+	}
+	if len(leave) == 0 {
+		return nil
+	}
+	if err := m.sink.add(ctx, take(old, leave), constKinds(kindDelete, len(leave))); err != nil {
+		return err
+	}
+	part := take(stored, leave)
+	if err := m.acc.Grow(rowsPart{b: part}.bytes()); err != nil {
+		return err
+	}
+	m.moved = append(m.moved, part)
+	return nil
+}
+
+// arrive writes the rows whose keys changed, behind every delete: a key that one
+// row leaves another may take.
+func (m *modifier) arrive(ctx context.Context) error {
+	if len(m.moved) == 0 {
+		return nil
+	}
+	// Keys that nobody gave up must be free.
+	var rows []comer
+	for k, c := range m.come {
+		if _, freed := m.gone[k]; !freed {
+			rows = append(rows, c)
+		}
+	}
+	for len(rows) > 0 {
+		n := min(len(rows), 1024)
+		if err := m.mustBeFree(ctx, rows[:n]); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	for _, p := range m.moved {
+		if err := m.sink.add(ctx, p, nil); err != nil {
+			return err
+		}
+	}
+	m.moved = nil
+	return nil
+}
+
+// mustBeFree locks keys and refuses those that exist.
+func (m *modifier) mustBeFree(ctx context.Context, cs []comer) error {
+	var srcs []*vec.Batch
+	num := map[*vec.Batch]uint16{}
+	src, row := make([]uint16, len(cs)), make([]uint32, len(cs))
+	for i, c := range cs {
+		n, ok := num[c.b]
+		if !ok {
+			n = uint16(len(srcs))
+			num[c.b], srcs = n, append(srcs, c.b)
+		}
+		src[i], row[i] = n, uint32(c.row)
+	}
+	rows := &vec.Batch{Schema: m.schema(), N: len(cs), Cols: make([]arrow.Array, len(m.cols))}
+	for c := range m.cols {
+		arrs := make([]arrow.Array, len(srcs))
+		for i, b := range srcs {
+			arrs[i] = b.Cols[c]
+		}
+		rows.Cols[c] = vec.Gather(m.cols[c].Type.Arrow(), arrs, src, row)
+	}
+	stored, err := toStored(m.rel, rows)
+	if err != nil {
+		return err
+	}
+	if _, err := m.claim(ctx, stored); err != nil {
+		return err
+	}
+	_, which, err := m.lookup(ctx, rows)
+	if err != nil {
+		return err
+	}
+	for i, w := range which {
+		if w >= 0 {
+			return m.duplicate(rows, i)
+		}
+	}
+	return nil
+}
+
+// remove deletes the rows that the source rows idx (nil = all) name.
+func (m *modifier) remove(ctx context.Context, b *vec.Batch, idx []int32) (*vec.Batch, error) {
+	if idx == nil {
+		idx = everyRow(b.N)
+	}
+	var err error
+	if m.pk == nil {
+		idx, err = m.takeOut(b, idx)
+	} else {
+		var old *vec.Batch
+		var at *claimed
+		if idx, old, at, err = m.existing(ctx, b, idx); err == nil && len(idx) > 0 {
+			if m.m.KeyChanged {
+				if m.gone == nil {
+					m.gone, m.come = map[string]struct{}{}, map[string]comer{}
+				}
+				for _, k := range at.keys {
+					m.gone[k] = struct{}{}
+				}
+			}
+			err = m.sink.add(ctx, old, constKinds(kindDelete, old.N))
+		}
+	}
+	if err != nil || len(idx) == 0 {
+		return nil, err
+	}
+	m.count += int64(len(idx))
+	if m.returning == nil {
+		return nil, nil
+	}
+	return m.returned(ctx, m.oldRows(b, idx), b, idx)
+}
+
+// takeOut notes rows of an append table's files as gone.
+func (m *modifier) takeOut(b *vec.Batch, idx []int32) ([]int32, error) {
+	if m.m.File < 0 || m.m.Pos < 0 {
+		return nil, errors.New("a plan that changes rows of files does not say which")
+	}
+	file := vec.Decode(b.Cols[m.m.File])
+	names, pos := vec.ViewStr(file), vec.ViewOf[int64](b.Cols[m.m.Pos])
+	if m.files == nil {
+		m.files = map[string][]int64{}
+	}
+	var buf []byte
+	idx, err := m.affect(func(i int) string {
+		r := int(idx[i])
+		buf = append(buf[:0], names.At(r)...)
+		for s := 0; s < 64; s += 8 {
+			buf = append(buf, byte(pos.V[r]>>s))
+		}
+		return string(buf)
+	}, idx)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range idx {
+		n := string(names.At(int(r)))
+		m.files[n] = append(m.files[n], pos.V[r])
+	}
+	return idx, m.acc.Grow(16 * int64(len(idx)))
+}
+
+// merge does what each row's action says.
+func (m *modifier) merge(ctx context.Context, b *vec.Batch) (*vec.Batch, error) {
+	if m.m.Action < 0 {
+		return nil, errors.New("a plan of MERGE has no action")
+	}
+	act := vec.ViewOf[int16](b.Cols[m.m.Action])
+	var by [4][]int32
+	for i := range b.N {
+		if a := act.V[i]; !act.IsNull(i) && a > int16(plan.ActNothing) && a <= int16(plan.ActDelete) {
+			by[a] = append(by[a], int32(i))
+		}
+	}
+	var parts []*vec.Batch
+	add := func(r *vec.Batch, err error) error {
+		if r != nil {
+			parts = append(parts, r)
+		}
+		return err
+	}
+	// Rows that go and change first: what is inserted lies above them.
+	if x := by[plan.ActDelete]; x != nil {
+		if err := add(m.remove(ctx, b, x)); err != nil {
+			return nil, err
+		}
+	}
+	if x := by[plan.ActUpdate]; x != nil {
+		if err := add(m.update(ctx, b, x)); err != nil {
+			return nil, err
+		}
+	}
+	if x := by[plan.ActInsert]; x != nil {
+		if err := add(m.insert(ctx, m.newRows(b, x), b, x)); err != nil {
+			return nil, err
+		}
+	}
+	return joined(m.m.ReturnSchema, parts), nil
+}
