@@ -29,10 +29,13 @@ import (
 //	compacts those that are due,
 //	expires snapshots, not more often than expireEvery,
 //
-// and puts it back when the commits went on meanwhile. A bucket with more sorted
-// runs than num-sorted-run.stop-trigger makes the table's writers wait until it has
-// been compacted, or its compaction has failed: that is the back-pressure. Tables
-// of the setting paimon.maintenance_tables are looked at without commits, too.
+// and puts it back when the commits went on meanwhile, after a pause of paceFactor
+// times what the compaction took: many small commits are compacted together, or
+// compactions would take as much of the disk as the commits themselves. A bucket
+// with more sorted runs than num-sorted-run.stop-trigger is compacted without a
+// pause; one that has too many even then makes the table's writers wait until it
+// has been compacted, or its compaction has failed: that is the back-pressure.
+// Tables of the setting paimon.maintenance_tables are looked at without commits, too.
 //
 // What a job does is published by it or not at all, so it may be cancelled at any
 // time: a shutdown does.
@@ -50,6 +53,10 @@ const (
 	// up to retryMost.
 	retryAfter = time.Second
 	retryMost  = 5 * time.Minute
+	// paceFactor and paceMost are the pause between two compactions of a table, in
+	// times of the first and at most.
+	paceFactor = 4
+	paceMost   = time.Second
 )
 
 // maintenance is the engine's background work on tables. Its zero value tracks
@@ -78,12 +85,14 @@ type maintenanceStats struct {
 type tableJob struct {
 	key   tableKey
 	store *table.FileStore
-	// queued and running: it is on the list, a worker has it. again: it is to go on
-	// the list once more when the worker is done.
-	queued, running, again bool
+	// queued, running, paused: it is on the list, a worker has it, it waits for its
+	// pace. again: it is to go on the list once more after that.
+	queued, running, paused, again bool
 	seen                   int64 // buckets touched up to this snapshot have been looked at
 	expired                time.Time
 	failures               int
+	pace                   time.Duration // the pause before it is looked at again
+	over                   bool          // it had too many runs when last looked at
 	stop                   chan struct{} // not nil: writers wait until it is closed
 }
 
@@ -162,7 +171,7 @@ func (m *maintenance) mark(k tableKey, s *table.FileStore) {
 // push puts a table on the list. m.mu is held.
 func (m *maintenance) push(j *tableJob) {
 	switch {
-	case j.running:
+	case j.running, j.paused:
 		j.again = true
 	case !j.queued:
 		j.queued = true
@@ -242,8 +251,11 @@ func (m *maintenance) ended(ctx context.Context, j *tableJob, later time.Duratio
 	}
 	if j.again {
 		j.again = false
-		m.push(j)
-		return
+		if j.pace == 0 || j.over {
+			m.push(j)
+			return
+		}
+		j.paused, later = true, j.pace
 	}
 	if later > 0 {
 		time.AfterFunc(later, func() {
@@ -252,6 +264,7 @@ func (m *maintenance) ended(ctx context.Context, j *tableJob, later time.Duratio
 			}
 			m.mu.Lock()
 			defer m.mu.Unlock()
+			j.paused, j.again = false, false
 			m.push(j)
 		})
 	}
@@ -289,29 +302,22 @@ func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Dur
 		m.done(j, latest.ID)
 		return 0, nil
 	}
-	for round := 0; seen != latest.ID; round++ {
-		if round == 4 { // others wait, too
-			m.mu.Lock()
-			j.seen, j.again = seen, true
-			m.mu.Unlock()
-			return 0, nil
-		}
+	if seen != latest.ID {
 		due, err := m.due(ctx, j, store, seen, latest)
 		if err != nil {
 			return 0, err
 		}
-		if seen = latest.ID; due == nil {
-			break
-		}
-		if err := m.compact(ctx, j, store, due); err != nil {
-			return 0, err
-		}
-		// What the compaction made, and others meanwhile, may be due again.
-		if latest, err = store.Snapshots(j.key.branch).Latest(ctx); err != nil {
-			return 0, err
-		}
-		if latest == nil {
-			return 0, m.forget(j)
+		if due != nil {
+			began := time.Now()
+			if err := m.compact(ctx, j, store, due); err != nil {
+				return 0, err
+			}
+			// What the compaction made, and others meanwhile, may be due again.
+			m.mu.Lock()
+			j.seen, j.again = latest.ID, true
+			j.pace = min(paceFactor*time.Since(began), paceMost)
+			m.mu.Unlock()
+			return m.expire(ctx, j, store)
 		}
 	}
 	m.done(j, latest.ID)
@@ -321,7 +327,7 @@ func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Dur
 func (m *maintenance) done(j *tableJob, seen int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	j.seen = seen
+	j.seen, j.pace, j.over = seen, 0, false
 	m.free(j)
 }
 
@@ -371,11 +377,12 @@ func (m *maintenance) due(ctx context.Context, j *tableJob, store *table.FileSto
 		m.free(j)
 		return nil, nil
 	}
-	if stop && j.stop == nil {
+	if stop && j.over && j.stop == nil {
 		j.stop = make(chan struct{})
 	} else if !stop {
 		m.free(j)
 	}
+	j.over = stop
 	return o, nil
 }
 
