@@ -5,11 +5,14 @@
 //	statement ok | error [(SQLSTATE) | pattern] | count N
 //	query <types> [nosort | rowsort | valuesort]      then SQL, ----, rows
 //	skipif LABEL, onlyif LABEL                         before a record
+//	connection NAME                                    before a record: it is sent on that connection
+//	blocks                                             before a record: it waits for a lock of another connection
 //	control resultmode rowwise                         one row a line, tabs between
 //	halt                                               the rest is not run
 //
 // Types: I integers and oid, R floats, T everything else. NULL, (empty) and
-// \n \t \r stand for themselves. Our label is postgresql: what PostgreSQL
+// \n \t \r stand for themselves. What a record that blocks answers is judged when
+// the next record of its connection comes, or the end. Our label is postgresql: what PostgreSQL
 // answers is what we must answer.
 package sqllogic
 
@@ -50,6 +53,10 @@ type Record struct {
 	Count   int // expected number in the command tag; -1 = any
 	// Skip is set when a label says that the record is not for us.
 	Skip bool
+	// Conn names the connection, "" = the file's first; Blocks is set when the record
+	// has to wait for a lock of another one.
+	Conn   string
+	Blocks bool
 }
 
 // Label is what skipif and onlyif know us by.
@@ -81,7 +88,7 @@ func ParseFile(path string) ([]Record, error) {
 func Parse(src string) ([]Record, error) {
 	lines := strings.Split(strings.ReplaceAll(src, "\r\n", "\n"), "\n")
 	var out []Record
-	skip := false
+	skip, blocks, conn := false, false, ""
 	for i := 0; i < len(lines); {
 		line := strings.TrimSpace(lines[i])
 		if line == "" || line[0] == '#' {
@@ -89,7 +96,7 @@ func Parse(src string) ([]Record, error) {
 			continue
 		}
 		w := strings.Fields(line)
-		r := Record{Line: i + 1, Count: -1, Skip: skip}
+		r := Record{Line: i + 1, Count: -1, Skip: skip, Conn: conn, Blocks: blocks}
 		switch w[0] {
 		case "skipif", "onlyif":
 			if len(w) < 2 {
@@ -98,6 +105,17 @@ func Parse(src string) ([]Record, error) {
 			if (w[1] == Label) == (w[0] == "skipif") {
 				skip = true
 			}
+			i++
+			continue
+		case "connection":
+			if len(w) < 2 {
+				return nil, fmt.Errorf("line %d: connection without a name", i+1)
+			}
+			conn = w[1]
+			i++
+			continue
+		case "blocks":
+			blocks = true
 			i++
 			continue
 		case "halt":
@@ -126,7 +144,7 @@ func Parse(src string) ([]Record, error) {
 			return nil, fmt.Errorf("line %d: unknown record %q", i+1, line)
 		}
 		i++
-		skip = false
+		skip, blocks, conn = false, false, ""
 		if r.Kind == Statement || r.Kind == Query {
 			from := i
 			for i < len(lines) && strings.TrimSpace(lines[i]) != "" && strings.TrimRight(lines[i], " \t") != "----" {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 )
@@ -18,71 +17,99 @@ func Rewrite(ctx context.Context, path string, opt Options) error {
 	if err != nil {
 		return err
 	}
-	if opt.Timeout == 0 {
-		opt.Timeout = 30 * time.Second
-	}
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
 	lines := strings.Split(string(src), "\n")
-	r := &runner{opt: opt}
-	defer r.close()
-	if err := r.open(ctx); err != nil {
+	r, err := newRunner(ctx, opt)
+	if err != nil {
 		return err
 	}
-	var out []string
+	defer r.close()
+	var out []string // pieces of the file
+	later := map[string]int{}
+	settle := func(p *pending) error {
+		a := <-p.answer
+		if a.lost != nil {
+			return fmt.Errorf("%s:%d: %w", path, p.rec.Line, a.lost)
+		}
+		out[later[p.rec.Conn]] = render(path, p.rec, a)
+		delete(r.waiting, p.rec.Conn)
+		return nil
+	}
 	at := 1 // next line to copy
 	for i := range recs {
 		rec := &recs[i]
 		if rec.Skip || rec.Kind != Statement && rec.Kind != Query {
 			continue
 		}
-		out = append(out, lines[at-1:rec.Line-1]...)
+		head := lines[at-1 : rec.Line-1]
+		if n := len(head); n > 0 && strings.HasPrefix(head[n-1], "# ERROR: ") {
+			head = head[:n-1]
+		}
+		out = append(out, head...)
 		at = rec.end
-		a := r.ask(ctx, rec.SQL)
+		if p := r.waiting[rec.Conn]; p != nil {
+			if err := settle(p); err != nil {
+				return err
+			}
+		}
+		if rec.Blocks {
+			if why := r.block(ctx, rec); why != "" {
+				return fmt.Errorf("%s:%d: %s", path, rec.Line, why)
+			}
+			later[rec.Conn] = len(out)
+			out = append(out, "")
+			continue
+		}
+		a := r.answer(ctx, rec)
 		if a.lost != nil {
 			return fmt.Errorf("%s:%d: %w", path, rec.Line, a.lost)
 		}
-		switch {
-		case a.err != nil:
-			if !rec.Error {
-				fmt.Fprintf(os.Stderr, "%s:%d: error %s: %s\n", path, rec.Line, a.err.Code, a.err.Message)
-			}
-			out = append(out, "# ERROR: "+strings.ReplaceAll(a.err.Message, "\n", " "))
-			if n := len(out); n > 1 && strings.HasPrefix(out[n-2], "# ERROR: ") {
-				out = slices.Delete(out, n-2, n-1)
-			}
-			out = append(out, "statement error ("+a.err.Code+")", rec.SQL)
-		case rec.Kind == Query && !rec.Error:
-			sort := rec.Sort
-			if sort == "" {
-				sort = "nosort"
-			}
-			out = append(out, "query "+typesOf(a.cols)+" "+sort, rec.SQL, "----")
-			rows := make([]string, 0, len(a.rows))
-			for _, row := range a.rows {
-				f := make([]string, len(row))
-				for k, v := range row {
-					f[k] = rowwise(v)
-				}
-				rows = append(rows, strings.Join(f, "\t"))
-			}
-			if sort == "rowsort" {
-				slices.Sort(rows)
-			}
-			out = append(out, rows...)
-		case rec.Count >= 0:
-			out = append(out, "statement count "+affected.FindString(a.tag), rec.SQL)
-		default:
-			if rec.Error {
-				fmt.Fprintf(os.Stderr, "%s:%d: no error\n", path, rec.Line)
-			}
-			out = append(out, "statement ok", rec.SQL)
+		out = append(out, render(path, rec, a))
+	}
+	for _, p := range r.waiting {
+		if err := settle(p); err != nil {
+			return err
 		}
 	}
 	out = append(out, lines[min(at-1, len(lines)):]...)
 	return os.WriteFile(path, []byte(strings.TrimRight(strings.Join(out, "\n"), "\n")+"\n"), 0o644)
+}
+
+// render is a record with an answer.
+func render(path string, rec *Record, a answer) string {
+	switch {
+	case a.err != nil:
+		if !rec.Error {
+			fmt.Fprintf(os.Stderr, "%s:%d: error %s: %s\n", path, rec.Line, a.err.Code, a.err.Message)
+		}
+		return "# ERROR: " + strings.ReplaceAll(a.err.Message, "\n", " ") + "\nstatement error (" + a.err.Code + ")\n" + rec.SQL
+	case rec.Kind == Query && !rec.Error:
+		sort := rec.Sort
+		if sort == "" {
+			sort = "nosort"
+		}
+		rows := make([]string, 0, len(a.rows))
+		for _, row := range a.rows {
+			f := make([]string, len(row))
+			for k, v := range row {
+				f[k] = rowwise(v)
+			}
+			rows = append(rows, strings.Join(f, "\t"))
+		}
+		if sort == "rowsort" {
+			slices.Sort(rows)
+		}
+		return strings.Join(append([]string{"query " + typesOf(a.cols) + " " + sort, rec.SQL, "----"}, rows...), "\n")
+	case rec.Count >= 0:
+		return "statement count " + affected.FindString(a.tag) + "\n" + rec.SQL
+	}
+	if rec.Error {
+		fmt.Fprintf(os.Stderr, "%s:%d: no error\n", path, rec.Line)
+	}
+	return "statement ok\n" + rec.SQL
 }
 
 func typesOf(cols []pgconn.FieldDescription) string {

@@ -37,6 +37,8 @@ type Options struct {
 	// Types checks the columns' types as well: I and R stand for what PostgreSQL
 	// would have.
 	Types bool
+	// Plain sends CREATE TABLE without table options and partitions: for PostgreSQL.
+	Plain bool
 	// Setup runs first on every connection.
 	Setup []string
 }
@@ -81,72 +83,126 @@ type answer struct {
 }
 
 type runner struct {
-	opt  Options
-	conn *pgconn.PgConn
+	opt   Options
+	conns map[string]*pgconn.PgConn
+	// waiting are the answers to come of records that block, by connection.
+	waiting map[string]*pending
 }
 
-// RunFile runs one file on a connection of its own.
+// pending is a record that waits for a lock.
+type pending struct {
+	rec    *Record
+	answer chan answer
+}
+
+// RunFile runs one file on connections of its own.
 func RunFile(ctx context.Context, path string, opt Options) (Result, error) {
 	recs, err := ParseFile(path)
 	if err != nil {
 		return Result{}, err
 	}
-	if opt.Timeout == 0 {
-		opt.Timeout = 30 * time.Second
-	}
-	r := &runner{opt: opt}
-	defer r.close()
-	if err := r.open(ctx); err != nil {
+	r, err := newRunner(ctx, opt)
+	if err != nil {
 		return Result{}, err
 	}
+	defer r.close()
 	return r.run(ctx, path, recs), nil
 }
 
-func (r *runner) open(ctx context.Context) error {
+func newRunner(ctx context.Context, opt Options) (*runner, error) {
+	if opt.Timeout == 0 {
+		opt.Timeout = 30 * time.Second
+	}
+	r := &runner{opt: opt, conns: map[string]*pgconn.PgConn{}, waiting: map[string]*pending{}}
+	_, err := r.open(ctx, "")
+	return r, err
+}
+
+// open returns a connection, which it makes when there is none.
+func (r *runner) open(ctx context.Context, name string) (*pgconn.PgConn, error) {
+	if c := r.conns[name]; c != nil && !c.IsClosed() {
+		return c, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, r.opt.Timeout)
 	defer cancel()
 	c, err := pgconn.Connect(ctx, r.opt.DSN)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.conn = c
+	r.conns[name] = c
 	for _, s := range r.opt.Setup {
 		if _, err := c.Exec(ctx, s).ReadAll(); err != nil {
-			return fmt.Errorf("%s: %w", s, err)
+			return nil, fmt.Errorf("%s: %w", s, err)
 		}
 	}
-	return nil
+	return c, nil
 }
 
 func (r *runner) close() {
-	if r.conn != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		r.conn.Close(ctx) //nolint:errcheck // the file is done
-		r.conn = nil
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, c := range r.conns {
+		c.Close(ctx) //nolint:errcheck // the file is done
 	}
+	clear(r.conns)
+}
+
+// monitor is the connection that looks at who waits.
+const monitor = "\x00monitor"
+
+// block sends a record that has to wait for a lock, and returns when it does. It
+// returns why when it does not.
+func (r *runner) block(ctx context.Context, rec *Record) string {
+	c, err := r.open(ctx, rec.Conn)
+	if err != nil {
+		return "no connection: " + err.Error()
+	}
+	p := &pending{rec, make(chan answer, 1)}
+	r.waiting[rec.Conn] = p
+	go func() { p.answer <- r.ask(ctx, c, rec.SQL) }()
+	m, err := r.open(ctx, monitor)
+	if err != nil {
+		return "no connection: " + err.Error()
+	}
+	look := fmt.Sprintf("SELECT 1 FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'", c.PID())
+	for end := time.Now().Add(r.opt.Timeout); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if a := r.ask(ctx, m, look); len(a.rows) > 0 {
+			return ""
+		}
+		if len(p.answer) > 0 {
+			return "did not wait for a lock"
+		}
+	}
+	return "does not wait for a lock"
+}
+
+// answer sends a record and returns what comes back.
+func (r *runner) answer(ctx context.Context, rec *Record) answer {
+	c, err := r.open(ctx, rec.Conn)
+	if err != nil {
+		return answer{lost: err}
+	}
+	return r.ask(ctx, c, rec.SQL)
 }
 
 // ask sends SQL and reads everything that comes back; of several results the
 // last one counts.
-func (r *runner) ask(ctx context.Context, sql string) answer {
-	if r.conn == nil || r.conn.IsClosed() {
-		if err := r.open(ctx); err != nil {
-			return answer{lost: err}
-		}
-	}
+func (r *runner) ask(ctx context.Context, c *pgconn.PgConn, sql string) answer {
 	ctx, cancel := context.WithTimeout(ctx, r.opt.Timeout)
 	defer cancel()
+	if r.opt.Plain {
+		sql = plain(sql)
+	}
 	var a answer
 	var err error
 	if r.opt.Mode == Simple {
-		m := r.conn.Exec(ctx, sql)
+		m := c.Exec(ctx, sql)
 		for m.NextResult() {
 			a = read(m.ResultReader())
 		}
 		err = m.Close()
 	} else {
-		a = read(r.conn.ExecParams(ctx, sql, nil, nil, nil, nil))
+		a = read(c.ExecParams(ctx, sql, nil, nil, nil, nil))
 		err = a.lost
 		a.lost = nil
 	}
@@ -154,11 +210,24 @@ func (r *runner) ask(ctx context.Context, sql string) answer {
 		return a
 	}
 	var pe *pgconn.PgError
-	if errors.As(err, &pe) && !r.conn.IsClosed() {
+	if errors.As(err, &pe) && !c.IsClosed() {
 		return answer{err: pe}
 	}
-	r.close()
+	c.Close(ctx) //nolint:errcheck // it is lost already
 	return answer{lost: err}
+}
+
+var (
+	creates = regexp.MustCompile(`(?is)^\s*create\s+table\s`)
+	options = regexp.MustCompile(`(?is)\s+(partitioned\s+by|with)\s*\([^()]*\)`)
+)
+
+// plain takes out of CREATE TABLE what PostgreSQL does not know.
+func plain(sql string) string {
+	if !creates.MatchString(sql) {
+		return sql
+	}
+	return options.ReplaceAllString(sql, "")
 }
 
 func read(rr *pgconn.ResultReader) answer {
@@ -191,6 +260,28 @@ func (r *runner) run(ctx context.Context, path string, recs []Record) Result {
 	var res Result
 	wise, sort := false, "nosort"
 	refused := map[string]bool{}
+	settle := func(rec *Record, a answer) {
+		if a.err != nil && r.opt.Refusals && a.err.Code == "0A000" && !(rec.Error && matches(rec.Pattern, a.err.Code, a.err.Message)) {
+			if m := created.FindStringSubmatch(rec.SQL); m != nil {
+				n := strings.ToLower(strings.Trim(m[1], `"`))
+				refused[n[strings.LastIndexByte(n, '.')+1:]] = true
+			}
+			res.Refused++
+			res.Refusals = append(res.Refusals, Failure{File: path, Line: rec.Line, SQL: rec.SQL, Why: a.err.Message, Code: a.err.Code})
+			return
+		}
+		why := judge(rec, a, wise, sort, r.opt.Types)
+		if why == "" {
+			res.Passed++
+			return
+		}
+		res.Failed++
+		f := Failure{File: path, Line: rec.Line, SQL: rec.SQL, Why: why}
+		if a.err != nil {
+			f.Code = a.err.Code
+		}
+		res.Failures = append(res.Failures, f)
+	}
 	for i := range recs {
 		rec := &recs[i]
 		if rec.Skip {
@@ -222,27 +313,21 @@ func (r *runner) run(ctx context.Context, path string, recs []Record) Result {
 			res.Skipped++
 			continue
 		}
-		a := r.ask(ctx, rec.SQL)
-		if a.err != nil && r.opt.Refusals && a.err.Code == "0A000" && !(rec.Error && matches(rec.Pattern, a.err.Code, a.err.Message)) {
-			if m := created.FindStringSubmatch(rec.SQL); m != nil {
-				n := strings.ToLower(strings.Trim(m[1], `"`))
-				refused[n[strings.LastIndexByte(n, '.')+1:]] = true
+		if p := r.waiting[rec.Conn]; p != nil {
+			delete(r.waiting, rec.Conn)
+			settle(p.rec, <-p.answer)
+		}
+		if rec.Blocks {
+			if why := r.block(ctx, rec); why != "" {
+				res.Failed++
+				res.Failures = append(res.Failures, Failure{File: path, Line: rec.Line, SQL: rec.SQL, Why: why})
 			}
-			res.Refused++
-			res.Refusals = append(res.Refusals, Failure{File: path, Line: rec.Line, SQL: rec.SQL, Why: a.err.Message, Code: a.err.Code})
 			continue
 		}
-		why := judge(rec, a, wise, sort, r.opt.Types)
-		if why == "" {
-			res.Passed++
-			continue
-		}
-		res.Failed++
-		f := Failure{File: path, Line: rec.Line, SQL: rec.SQL, Why: why}
-		if a.err != nil {
-			f.Code = a.err.Code
-		}
-		res.Failures = append(res.Failures, f)
+		settle(rec, r.answer(ctx, rec))
+	}
+	for _, p := range r.waiting {
+		settle(p.rec, <-p.answer)
 	}
 	return res
 }

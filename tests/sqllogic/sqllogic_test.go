@@ -60,6 +60,30 @@ halt
 	}
 }
 
+func TestParseConnections(t *testing.T) {
+	recs, err := Parse("connection b\nblocks\n# ERROR: x\nstatement error (55P03)\nUPDATE\n\nstatement ok\nCOMMIT\n")
+	if err != nil || len(recs) != 2 {
+		t.Fatal(recs, err)
+	}
+	if recs[0].Conn != "b" || !recs[0].Blocks || recs[0].Line != 4 || recs[1].Conn != "" || recs[1].Blocks {
+		t.Errorf("%+v", recs)
+	}
+	if _, err := Parse("connection\nstatement ok\nSELECT 1\n"); err == nil {
+		t.Error("a connection without a name was taken")
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for sql, want := range map[string]string{
+		"CREATE TABLE t (a int, CHECK (a > 0)) PARTITIONED BY (a) WITH ('bucket' = '2')": "CREATE TABLE t (a int, CHECK (a > 0))",
+		"WITH w AS (SELECT 1) SELECT * FROM w":                                           "WITH w AS (SELECT 1) SELECT * FROM w",
+	} {
+		if got := plain(sql); got != want {
+			t.Errorf("%q: %q", sql, got)
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	v := func(rows ...string) [][]Value {
 		var out [][]Value

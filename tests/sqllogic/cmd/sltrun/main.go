@@ -26,10 +26,11 @@ func main() {
 		types    = flag.Bool("types", false, "check column types, too")
 		refusals = flag.Bool("refusals", false, "count 0A000 as refused, not failed")
 		rewrite  = flag.Bool("rewrite", false, "write the server's answers into the files")
+		plain    = flag.Bool("plain", false, "send CREATE TABLE without table options and partitions, for PostgreSQL")
 		timeout  = flag.Duration("timeout", 30*time.Second, "per statement")
 	)
 	flag.Parse()
-	opt := sqllogic.Options{DSN: *dsn, Types: *types, Refusals: *refusals, Timeout: *timeout}
+	opt := sqllogic.Options{DSN: *dsn, Types: *types, Refusals: *refusals, Timeout: *timeout, Plain: *plain}
 	if *extended {
 		opt.Mode = sqllogic.Extended
 	}
