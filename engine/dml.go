@@ -236,6 +236,10 @@ func (s *Session) modify(ctx context.Context, p *prepared, pl *planned, args []t
 func (s *Session) modifyOnce(ctx context.Context, pl *planned, args []types.Datum, observe func(*vectorized.Stats)) (_ *outcome, err error) {
 	mod := pl.mod.Modify
 	s.tx.queried = true
+	// The larger locks first: they may be on the target.
+	if err := s.lockRelations(ctx, pl.mod.Locks, nil, pl.mod.NoWait); err != nil {
+		return nil, err
+	}
 	if err := s.lockTarget(ctx, mod); err != nil {
 		return nil, err
 	}

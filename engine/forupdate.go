@@ -21,7 +21,7 @@ import (
 // rows wait in memory meanwhile. What was read takes part in the checks at COMMIT.
 func (s *Session) lockRows(ctx context.Context, p *prepared, pl *planned, args []types.Datum) (*running, error) {
 	s.tx.queried, s.tx.redo = true, nil
-	if err := s.lockRelations(ctx, pl.p); err != nil {
+	if err := s.lockRelations(ctx, pl.p.Locks, pl.p.RowLocks, pl.p.NoWait); err != nil {
 		return nil, err
 	}
 	for try := 0; ; try++ {
@@ -44,29 +44,29 @@ func (s *Session) lockRows(ctx context.Context, p *prepared, pl *planned, args [
 
 // lockRelations takes the locks that go before the first row: those of the tables,
 // and whole tables where rows have no keys that could be told.
-func (s *Session) lockRelations(ctx context.Context, p *planner.Planned) error {
+func (s *Session) lockRelations(ctx context.Context, locks []catalog.Relation, rows []planner.RowLock, nowait bool) error {
 	byRow := map[catalog.Relation]bool{}
-	for _, l := range p.RowLocks {
+	for _, l := range rows {
 		byRow[l.Rel] = true
 		if _, err := s.lockTable(ctx, keyOf(l.Rel), l.Rel.Name(), lockIntent, l.NoWait); err != nil {
 			return err
 		}
 	}
-	for _, rel := range p.Locks {
+	for _, rel := range locks {
 		t, ok := rel.(catalog.TableInfo)
 		if !ok || byRow[rel] {
 			continue
 		}
 		if len(t.PrimaryKey()) > 0 {
-			if _, err := s.lockTable(ctx, keyOf(t), t.Name(), lockExclusive, false); err != nil {
+			if _, err := s.lockTable(ctx, keyOf(t), t.Name(), lockExclusive, nowait); err != nil {
 				return err
 			}
 			continue
 		}
-		if _, err := s.lockTable(ctx, keyOf(t), t.Name(), lockIntent, false); err != nil {
+		if _, err := s.lockTable(ctx, keyOf(t), t.Name(), lockIntent, nowait); err != nil {
 			return err
 		}
-		if _, err := s.lockKeys(ctx, keyOf(t), t.Name(), []string{filesKey}, lockExclusive, false); err != nil {
+		if _, err := s.lockKeys(ctx, keyOf(t), t.Name(), []string{filesKey}, lockExclusive, nowait); err != nil {
 			return err
 		}
 	}

@@ -317,11 +317,13 @@ func (p *planner) bindView(s *scope, r *ast.TableName, v catalog.View, it *item)
 		return nil, nil, pgerr.New(pgerr.InvalidRecursion, "infinite recursion detected in rules for relation %q", v.Name())
 	}
 	p.views++
+	before := len(p.relations)
 	b, err := p.bindQuery(q, nil, true)
 	p.views--
 	if err != nil {
 		return nil, nil, err
 	}
+	it.inner = p.relations[before:len(p.relations):len(p.relations)]
 	names := make([]string, len(b.cols))
 	cols := v.Columns()
 	for i := range b.cols {
@@ -389,12 +391,13 @@ func (p *planner) bindSubqueryRef(s *scope, r *ast.SubqueryRef) (plan.LNode, []*
 	if r.Lateral {
 		s.lateral = 1
 	}
+	before := len(p.relations)
 	b, err := p.bindQuery(r.Query, s, true)
 	s.lateral, s.kind = old, oldKind
 	if err != nil {
 		return nil, nil, err
 	}
-	it := &item{}
+	it := &item{inner: p.relations[before:len(p.relations):len(p.relations)]}
 	names := make([]string, len(b.cols))
 	for i, c := range b.cols {
 		names[i] = c.name

@@ -52,10 +52,11 @@ func (p *planner) bindLocks(s *scope, sel *ast.Select, q *ast.Query, node plan.L
 		if what != "" {
 			return nil, pgerr.New(pgerr.FeatureNotSupported, "%s is not allowed with %s", name, what)
 		}
+		p.noWait = p.noWait || l.Wait == ast.LockNoWait
 		var items []*item
 		if len(l.Of) == 0 {
 			for _, it := range s.all {
-				if it.rel != nil {
+				if it.rel != nil || it.inner != nil {
 					items = append(items, it)
 				}
 			}
@@ -70,12 +71,16 @@ func (p *planner) bindLocks(s *scope, sel *ast.Select, q *ast.Query, node plan.L
 			if found == nil {
 				return nil, p.errAt(pgerr.UndefinedTable, of.Pos(), "relation %q in %s clause not found in FROM clause", of.Last(), name)
 			}
-			if found.rel != nil {
-				items = append(items, found)
+			if found.rel == nil && found.inner == nil {
+				return nil, pgerr.New(pgerr.FeatureNotSupported, "%s cannot be applied to %q, which is no table", name, found.name)
 			}
+			items = append(items, found)
 		}
 		for _, it := range items {
-			p.locks = append(p.locks, it.rel)
+			if it.rel != nil {
+				p.locks = append(p.locks, it.rel)
+			}
+			p.locks = append(p.locks, it.inner...)
 			if s.parent != nil || p.views > 0 || it.get == nil {
 				continue
 			}

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -94,10 +96,18 @@ func (p *planner) bindQueryOpt(q *ast.Query, parent *scope, resolve, recursiveSt
 	case *ast.Select:
 		return p.bindSelect(s, body, q, resolve, recursiveStep)
 	case *ast.Values:
+		if len(q.Locks) > 0 {
+			return nil, p.errAt(pgerr.FeatureNotSupported, q.Locks[0].Pos, "%s cannot be applied to VALUES", lockNames[q.Locks[0].Strength])
+		}
 		return p.bindValues(s, body, q, resolve)
 	case *ast.SetOp:
 		return p.bindSetQuery(s, body, q)
 	case *ast.Query:
+		if len(q.Locks) > 0 { // what stands behind parentheses is of the query in them
+			in := *body
+			in.Locks = append(slices.Clip(in.Locks), q.Locks...)
+			body = &in
+		}
 		inner, err := p.bindQueryOpt(body, s, resolve, recursiveStep)
 		if err != nil {
 			return nil, err

@@ -17,6 +17,11 @@ type PlannedModify struct {
 	ParamTypes []types.Type
 	Volatile   bool
 	Relations  []catalog.Relation
+	// Locks are the relations that FOR UPDATE and its kin name in the statement's
+	// queries. The rows are not told: whoever runs the plan locks more.
+	Locks []catalog.Relation
+	// NoWait: one of them asks not to wait.
+	NoWait bool
 }
 
 // PlanModify plans an *ast.Insert, *ast.Update, *ast.Delete or *ast.Merge.
@@ -186,7 +191,7 @@ func (m *modifier) finish() (*PlannedModify, error) {
 	if mod.Source, err = p.physical(root, m.ids); err != nil {
 		return nil, err
 	}
-	return &PlannedModify{Modify: mod, Columns: m.ret, ParamTypes: p.params, Volatile: p.volatile, Relations: p.relations}, nil
+	return &PlannedModify{Modify: mod, Columns: m.ret, ParamTypes: p.params, Volatile: p.volatile, Relations: p.relations, Locks: p.locks, NoWait: p.noWait}, nil
 }
 
 // pass makes a column of the source available and returns its slot.

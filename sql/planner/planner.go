@@ -86,6 +86,8 @@ type Planned struct {
 	// Locks are the relations that FOR UPDATE and its kin name, those inside
 	// subqueries and views included.
 	Locks []catalog.Relation
+	// NoWait: one of them asks not to wait.
+	NoWait bool
 	// RowLocks are those of them whose rows can be told, when Options.RowLocks asks
 	// for them: the result has columns behind Columns then, which whoever runs the
 	// plan cuts off.
@@ -118,6 +120,7 @@ type planner struct {
 	relations []catalog.Relation
 	locks     []catalog.Relation
 	rowLocks  []rowLock
+	noWait    bool // of a lock in locks
 	rebinding bool // a WITH item is bound again for another use
 	views     int  // nesting of views being expanded
 
@@ -192,7 +195,7 @@ func Plan(ctx context.Context, stmt ast.Stmt, text string, o Options) (*Planned,
 	if err != nil {
 		return nil, err
 	}
-	out := &Planned{Fragment: frag, RowLocks: p.lockResult(len(b.cols)), ParamTypes: p.params, Volatile: p.volatile, Locks: p.locks, Relations: p.relations}
+	out := &Planned{Fragment: frag, RowLocks: p.lockResult(len(b.cols)), ParamTypes: p.params, Volatile: p.volatile, Locks: p.locks, NoWait: p.noWait, Relations: p.relations}
 	for _, c := range b.cols {
 		col := Column{Name: c.name, Type: c.t}
 		if i := p.colInfo(c.id); i != nil && i.relID != nil && i.att >= 0 && !b.computed {

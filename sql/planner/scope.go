@@ -22,6 +22,8 @@ type item struct {
 	cols   []scopeCol
 	rel    catalog.Relation
 	get    *plan.LGet // of a stored relation
+	// inner are the relations that a subquery or a view reads.
+	inner  []catalog.Relation
 	hidden []scopeCol // pseudo-columns in use
 
 	relVisible, colVisible bool
