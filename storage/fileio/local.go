@@ -241,6 +241,7 @@ func (w *localWriter) Close() error {
 		return w.failed
 	}
 	w.completed = true
+	startWriteback(w.f)
 	if err := w.f.Close(); err != nil {
 		_ = os.Remove(w.f.Name())
 		w.failed = wrap("close", w.path, err)
@@ -264,6 +265,7 @@ func writeTemp(target string, data []byte) (tmp string, err error) {
 		return "", err
 	}
 	_, err = f.Write(data)
+	startWriteback(f)
 	if e := f.Close(); err == nil {
 		err = e
 	}
