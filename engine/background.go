@@ -88,12 +88,12 @@ type tableJob struct {
 	// queued, running, paused: it is on the list, a worker has it, it waits for its
 	// pace. again: it is to go on the list once more after that.
 	queued, running, paused, again bool
-	seen                   int64 // buckets touched up to this snapshot have been looked at
-	expired                time.Time
-	failures               int
-	pace                   time.Duration // the pause before it is looked at again
-	over                   bool          // it had too many runs when last looked at
-	stop                   chan struct{} // not nil: writers wait until it is closed
+	seen                           int64 // buckets touched up to this snapshot have been looked at
+	expired                        time.Time
+	failures                       int
+	pace                           time.Duration // the pause before it is looked at again
+	over                           bool          // it had too many runs when last looked at
+	stop                           chan struct{} // not nil: writers wait until it is closed
 }
 
 // compaction is a row of pg_stat_progress_compact.
