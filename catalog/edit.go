@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -249,8 +250,11 @@ func (c *Filesystem) publish(ctx context.Context, sqlSchema, name, staged string
 	// not for us to say.
 	if es, err := c.env.IO.List(ctx, dir+"/snapshot"); err != nil {
 		return err
-	} else if len(es) > 0 {
+	} else if slices.ContainsFunc(es, func(e fileio.Entry) bool { return strings.HasPrefix(e.Name, "snapshot-") }) {
 		return &fileio.PathError{Op: "create table in", Path: dir, Err: errors.New("the directory holds snapshots of another table: remove it first")}
+	}
+	if err := c.sweepHints(ctx, dir); err != nil {
+		return err
 	}
 	ours, err := c.moveIn(ctx, staged, dir)
 	if err != nil {
@@ -274,6 +278,26 @@ func (c *Filesystem) publish(ctx context.Context, sqlSchema, name, staged string
 		return exists
 	}
 	return err
+}
+
+// sweepHints deletes a directory that holds nothing but LATEST and EARLIEST: who
+// was about to write these when the table was dropped makes them afterwards.
+func (c *Filesystem) sweepHints(ctx context.Context, dir string) error {
+	for _, d := range []string{dir, dir + "/snapshot"} {
+		es, err := c.env.IO.List(ctx, d)
+		if err != nil {
+			return err
+		}
+		if len(es) == 0 {
+			return nil
+		}
+		for _, e := range es {
+			if d == dir && e.Name != "snapshot" || d != dir && e.Name != "LATEST" && e.Name != "EARLIEST" {
+				return nil
+			}
+		}
+	}
+	return c.env.IO.DeleteDir(ctx, dir)
 }
 
 // moveIn renames a staging directory, if there is one, to a table's; moved says that

@@ -146,6 +146,22 @@ func TestLeftSnapshots(t *testing.T) {
 	})
 }
 
+// TestLeftHints: hints that somebody wrote behind the drop of a table are in nobody's
+// way.
+func TestLeftHints(t *testing.T) {
+	ctx := context.Background()
+	warehouses(t, func(t *testing.T, c *Filesystem) {
+		for _, n := range []string{"LATEST", "EARLIEST"} {
+			want(t, c.env.IO.PutIfAbsent(ctx, "default.db/t/snapshot/"+n, []byte("6")), nil)
+		}
+		want(t, c.CreateTable(ctx, "public", "t", definition()), nil)
+		rel, err := c.Resolve(ctx, "public", "t", ResolveOptions{})
+		if err != nil || !rel.(*TableRelation).At().Empty {
+			t.Error(rel, err)
+		}
+	})
+}
+
 // TestRaces: of many that make one table, one wins; of many that add a column, all
 // do.
 func TestRaces(t *testing.T) {

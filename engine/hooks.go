@@ -53,8 +53,10 @@ type lockingEditor struct {
 func (e *lockingEditor) lock(ctx context.Context, sqlSchema, name string) error {
 	base, _, _ := strings.Cut(name, "$")
 	dir := catalog.DatabaseDir(catalog.DatabaseOf(sqlSchema)) + "/" + base
-	_, err := e.s.lockTable(ctx, tableKey{dir: dir}, name, lockExclusive, false)
-	return err
+	if _, err := e.s.lockTable(ctx, tableKey{dir: dir}, name, lockExclusive, false); err != nil {
+		return err
+	}
+	return e.s.lockDefinition(ctx, tableKey{dir: dir}, name)
 }
 
 // DropSchema locks the schema's tables.

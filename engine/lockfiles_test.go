@@ -40,3 +40,30 @@ func TestShareAndWrite(t *testing.T) {
 	expect(t, b, "ROLLBACK", "ROLLBACK I")
 	expect(t, a, "COMMIT", "COMMIT I")
 }
+
+// Whoever drops a table and a compaction that publishes wait for one another.
+func TestCompactionWaitsForDefinition(t *testing.T) {
+	e := writeEngine(t, nil)
+	a, b := testSession(t, e), testSession(t, e)
+	expect(t, a, "CREATE TABLE t (id bigint PRIMARY KEY, v bigint)", "CREATE TABLE I")
+	expect(t, a, "INSERT INTO t VALUES (1, 1)", "INSERT 0 1 I")
+	expect(t, a, "INSERT INTO t VALUES (1, 2)", "INSERT 0 1 I")
+	done, err := e.lockFiles(t.Context(), tableKey{dir: "default.db/t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dropped := async(a, "DROP TABLE t")
+	waiting(t, e, 1)
+	done()
+	if got := <-dropped; got != "DROP TABLE\nI" {
+		t.Error(got)
+	}
+	expect(t, a, "CREATE TABLE t (id bigint PRIMARY KEY, v bigint)", "CREATE TABLE I")
+	expect(t, a, "INSERT INTO t VALUES (1, 1); INSERT INTO t VALUES (1, 2)", "INSERT 0 1 INSERT 0 1 I")
+	expect(t, a, "BEGIN; ALTER TABLE t ADD COLUMN w int", "BEGIN ALTER TABLE T")
+	compacted := async(b, "CALL sys.compact('public.t', compact_strategy => 'full')")
+	waiting(t, e, 1)
+	expect(t, a, "COMMIT", "COMMIT I")
+	<-compacted
+	expect(t, a, "SELECT * FROM t", "(1, 2, NULL) SELECT 1 I")
+}

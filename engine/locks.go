@@ -346,16 +346,42 @@ func (s *Session) lockTable(ctx context.Context, k tableKey, name string, mode l
 	return s.eng.locks.acquire(ctx, s.lockOwner(), lockTarget{table: k.String()}, mode, w)
 }
 
-// lockFiles waits for the transactions that are about to change rows of an append
-// table's files, and keeps others from it until done is called: a compaction that
-// replaced the files in between would make them fail.
+// definitionKey stands for a table's being: who drops or alters it locks it, and so
+// does a compaction while it publishes, which does not hold the table's lock.
+const definitionKey = "\xff\xffdefinition"
+
+// lockFiles keeps others from a table's files until done is called, for a compaction
+// that is about to replace them. It waits for the transactions that change rows of an
+// append table's files, which would fail otherwise, and for those that change the
+// table's definition, though not for ever: they may in turn wait for the compaction.
 func (e *Engine) lockFiles(ctx context.Context, k tableKey) (done func(), err error) {
 	o := &lockOwner{held: map[lockTarget]lockMode{}}
-	if _, err := e.locks.acquire(ctx, o, lockTarget{table: k.String(), key: filesKey}, lockExclusive, lockWait{}); err != nil {
+	files, definition := lockTarget{table: k.String(), key: filesKey}, lockTarget{table: tableKey{dir: k.dir}.String(), key: definitionKey}
+	for range 3 {
+		if _, err = e.locks.acquire(ctx, o, files, lockExclusive, lockWait{}); err != nil {
+			break
+		}
+		if e.locks.tryKey(o, definition, lockExclusive) {
+			return func() { e.locks.release(o) }, nil
+		}
+		// Holding the one while waiting for the other might close a circle.
 		e.locks.release(o)
-		return nil, err
+		if _, err = e.locks.acquire(ctx, o, definition, lockExclusive, lockWait{timeout: time.Second}); err != nil {
+			break
+		}
+		e.locks.release(o)
 	}
-	return func() { e.locks.release(o) }, nil
+	e.locks.release(o)
+	if err == nil {
+		err = pgerr.New(pgerr.LockNotAvailable, "the definition of %q keeps changing", k.dir)
+	}
+	return nil, err
+}
+
+// lockDefinition locks what a compaction locks while it publishes.
+func (s *Session) lockDefinition(ctx context.Context, k tableKey, name string) error {
+	_, err := s.eng.locks.acquire(ctx, s.lockOwner(), lockTarget{table: k.String(), key: definitionKey}, lockExclusive, s.lockWait(name))
+	return err
 }
 
 // lockKeys locks keys of a table, in their order, which every session keeps to

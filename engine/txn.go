@@ -80,6 +80,9 @@ func (s *Session) failed(err error) {
 	switch s.tx.status {
 	case txBlock:
 		s.tx.status = txFailed
+		if s.tx.owner != nil && len(s.tx.saves) == 0 { // nothing of it can be committed any more
+			s.eng.locks.release(s.tx.owner)
+		}
 	case txImplicit:
 		s.tx.implicitFailed = true
 	}

@@ -375,7 +375,7 @@ func (c *compaction) commit(ctx context.Context, outs []*outcome) (conflict bool
 	if ch.Reads != nil {
 		slices.Sort(ch.Reads.Files)
 	}
-	if c.o.Publish != nil && !c.keyed {
+	if c.o.Publish != nil {
 		done, err := c.o.Publish(ctx)
 		if err != nil {
 			c.remove(ctx, outs...)

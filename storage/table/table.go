@@ -263,9 +263,9 @@ type CompactOptions struct {
 	// Throttle, when not nil, is called with the bytes about to be written and may
 	// wait.
 	Throttle func(ctx context.Context, bytes int64) error
-	// Publish, when not nil, is called before files of a table without a primary key
-	// are replaced: it may wait for those who are about to change rows of such files,
-	// and done is called when the commit is through.
+	// Publish, when not nil, is called before each commit: it may wait for those who
+	// are about to change rows of the files, or to drop the table; done is called when
+	// the commit is through.
 	Publish func(ctx context.Context) (done func(), err error)
 }
 
