@@ -10,6 +10,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/exec/vectorized"
+	"github.com/paimon-sql/paimon-sql/index/dv"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -49,23 +50,28 @@ type modifier struct {
 	cols []catalog.Column
 	pk   []int // primary key, nil = append table
 	args []types.Datum
-	acc  *mem.Account
+	acc  *mem.Account // of what is remembered about rows; wacc is the writer's
+	wacc *mem.Account // apart: a writer's buffer takes all that it is given
 	sink rowSink
 
 	checks, returning, fill, where, sets *vectorized.Exprs
 
 	strict bool // an existing key is 23505
-	// seen are the rows of the target that the statement has affected: lock keys,
-	// or file and position.
+	// seen are the lock keys of the rows of the target that the statement has
+	// affected; once says that its source never gives a row of the target twice, so
+	// that nothing need be remembered.
 	seen map[string]struct{}
+	once bool
 	// one is the key of the first row of a blind upsert: seen is made when there is
 	// a second row.
 	one   []byte
 	reads map[commit.BucketID][][]byte
 	nread int
-	all   bool // the whole table is locked and read
+	// all: the whole table is locked and read; readBytes is what reads is charged.
+	all       bool
+	readBytes int64
 	// files are the positions taken out of data files of an append table.
-	files map[string][]int64
+	files map[string]*dv.Vector
 	// gone and come are the keys that rows lose and get when keys change.
 	gone  map[string]struct{}
 	come  map[string]comer
@@ -112,7 +118,8 @@ func newModifier(ctx context.Context, s *Session, pm *planner.PlannedModify, arg
 // modifierOn opens a modifier on a target that has been resolved and locked.
 func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, args []types.Datum) (*modifier, error) {
 	m := &modifier{s: s, pm: pm, m: pm.Modify, rel: rel, key: keyOf(rel), cols: rel.Columns(), args: args,
-		acc: s.eng.root.Child("work_mem", s.set.use().workMem), strict: strictInsert(s, pm.Modify)}
+		acc: s.eng.root.Child("work_mem", s.set.use().workMem), wacc: s.eng.root.Child("work_mem", s.set.use().workMem),
+		strict: strictInsert(s, pm.Modify), once: givesOnce(pm.Modify)}
 	m.sink.m = m
 	for _, n := range rel.PrimaryKey() {
 		m.pk = append(m.pk, columnNamed(m.cols, n))
@@ -309,7 +316,7 @@ func (m *modifier) insert(ctx context.Context, rows, src *vec.Batch, idx []int32
 			return m.insertChecked(ctx, rows, src, idx)
 		}
 		if m.m.Conflict != nil {
-			if err := m.once(rows); err != nil {
+			if err := m.proposedOnce(rows); err != nil {
 				return nil, err
 			}
 		}
@@ -330,8 +337,8 @@ func (m *modifier) insert(ctx context.Context, rows, src *vec.Batch, idx []int32
 	return m.returned(ctx, rows, src, idx)
 }
 
-// once refuses a key that the statement has proposed before.
-func (m *modifier) once(rows *vec.Batch) error {
+// proposedOnce refuses a key that the statement has proposed before.
+func (m *modifier) proposedOnce(rows *vec.Batch) error {
 	if rows.N == 1 && m.one == nil && m.seen == nil {
 		m.one = m.canon(rows, 0)
 		return nil
@@ -387,9 +394,11 @@ func (m *modifier) claim(ctx context.Context, stored *vec.Batch) (*claimed, erro
 		if m.all {
 			break
 		}
-		if err := m.acc.Grow(int64(len(k)) + 96); err != nil {
+		n := int64(len(k)) + 96
+		if err := m.acc.Grow(n); err != nil {
 			return nil, err
 		}
+		m.readBytes += n
 		if m.reads == nil {
 			m.reads = map[commit.BucketID][][]byte{}
 		}
@@ -399,7 +408,10 @@ func (m *modifier) claim(ctx context.Context, stored *vec.Batch) (*claimed, erro
 	}
 	if m.nread > m.s.eng.locks.maxKeys && !m.all {
 		m.all = true
-		c.waited, err = m.s.lockTable(ctx, m.key, m.rel.Name(), lockExclusive, false)
+		if c.waited, err = m.s.lockTable(ctx, m.key, m.rel.Name(), lockExclusive, false); err == nil {
+			m.acc.Shrink(m.readBytes)
+			m.reads, m.readBytes = nil, 0
+		}
 	} else if !m.all {
 		c.waited, err = m.s.lockKeys(ctx, m.key, m.rel.Name(), slices.Clone(c.keys), lockExclusive, false)
 	}
@@ -598,6 +610,7 @@ func (m *modifier) finish(ctx context.Context) (int64, error) {
 	}
 	m.done = true
 	m.acc.Close()
+	m.wacc.Close()
 	return m.count, nil
 }
 
@@ -609,4 +622,5 @@ func (m *modifier) close() {
 	m.done = true
 	m.sink.abort()
 	m.acc.Close()
+	m.wacc.Close()
 }

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
+	"github.com/paimon-sql/paimon-sql/index/dv"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -14,27 +16,73 @@ import (
 
 // What UPDATE, DELETE and MERGE do to rows that are there.
 
-// affect keeps the rows of b (by their lock keys or positions) that the statement
-// has not affected yet; idx are their numbers. In MERGE a second time is an error.
-func (m *modifier) affect(id func(i int) string, idx []int32) ([]int32, error) {
+// givesOnce reports whether the source of a statement has each row of the target
+// once at most: it scans the target and nothing multiplies its rows.
+func givesOnce(m *plan.Modify) bool {
+	if m.Op != plan.UpdateOp && m.Op != plan.DeleteOp || m.Source == nil {
+		return false
+	}
+	n := m.Source.Root
+	for {
+		switch x := n.(type) {
+		case *plan.Scan:
+			return true
+		case *plan.Filter:
+			n = x.Input
+		case *plan.Project:
+			n = x.Input
+		case *plan.HashJoin:
+			if !filters(x.Kind) {
+				return false
+			}
+			n = x.Left
+		case *plan.NestedLoop:
+			if !filters(x.Kind) {
+				return false
+			}
+			n = x.Left
+		default:
+			return false
+		}
+	}
+}
+
+// filters reports whether a join gives each left row once at most, and nothing
+// else.
+func filters(k plan.JoinKind) bool {
+	return k == plan.Semi || k == plan.Anti || k == plan.NullAnti || k == plan.Mark
+}
+
+// again is a source row for a row of the target that the statement has affected:
+// it counts for nothing, but in MERGE it is an error.
+func (m *modifier) again() error {
+	if m.m.Op != plan.MergeOp {
+		return nil
+	}
+	return pgerr.New(pgerr.CardinalityViolation, "MERGE command cannot affect row a second time").
+		WithHint("Ensure that not more than one source row matches any one target row.")
+}
+
+// affect returns which of keys the statement has not affected yet.
+func (m *modifier) affect(keys []string) ([]int32, error) {
+	if m.once {
+		return everyRow(len(keys)), nil
+	}
 	if m.seen == nil {
 		m.seen = map[string]struct{}{}
 	}
-	out := make([]int32, 0, len(idx))
-	for k, i := range idx {
-		key := id(k)
+	out := make([]int32, 0, len(keys))
+	for k, key := range keys {
 		if _, twice := m.seen[key]; twice {
-			if m.m.Op == plan.MergeOp {
-				return nil, pgerr.New(pgerr.CardinalityViolation, "MERGE command cannot affect row a second time").
-					WithHint("Ensure that not more than one source row matches any one target row.")
+			if err := m.again(); err != nil {
+				return nil, err
 			}
 			continue
 		}
-		if err := m.acc.Grow(int64(len(key)) + 64); err != nil {
+		if err := m.affected(key); err != nil {
 			return nil, err
 		}
-		m.seen[key] = struct{}{}
-		out = append(out, i)
+		out = append(out, int32(k))
 	}
 	return out, nil
 }
@@ -108,20 +156,16 @@ func (m *modifier) existing(ctx context.Context, b *vec.Batch, idx []int32) ([]i
 			return nil, nil, nil, err
 		}
 	}
-	keep := make([]int32, 0, len(idx)) // positions in old
-	k := 0
-	rest, err := m.affect(func(i int) string { return at.keys[i] }, everyRow(len(idx)))
+	keep, err := m.affect(at.keys) // positions in old
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	keep = append(keep, rest...)
 	if len(keep) == len(idx) {
 		return idx, old, at, nil
 	}
 	out := make([]int32, 0, len(keep))
 	sub := &claimed{loc: &table.Located{Buckets: at.loc.Buckets}}
-	for ; k < len(keep); k++ {
-		p := keep[k]
+	for _, p := range keep {
 		out = append(out, idx[p])
 		sub.keys = append(sub.keys, at.keys[p])
 		sub.loc.Bucket, sub.loc.Keys = append(sub.loc.Bucket, at.loc.Bucket[p]), append(sub.loc.Keys, at.loc.Keys[p])
@@ -290,26 +334,40 @@ func (m *modifier) takeOut(b *vec.Batch, idx []int32) ([]int32, error) {
 	file := vec.Decode(b.Cols[m.m.File])
 	names, pos := vec.ViewStr(file), vec.ViewOf[int64](b.Cols[m.m.Pos])
 	if m.files == nil {
-		m.files = map[string][]int64{}
+		m.files = map[string]*dv.Vector{}
 	}
-	var buf []byte
-	idx, err := m.affect(func(i int) string {
-		r := int(idx[i])
-		buf = append(buf[:0], names.At(r)...)
-		for s := 0; s < 64; s += 8 {
-			buf = append(buf, byte(pos.V[r]>>s))
-		}
-		return string(buf)
-	}, idx)
-	if err != nil {
+	if err := m.acc.Grow(rowBytes * int64(len(idx))); err != nil {
 		return nil, err
 	}
-	for _, r := range idx {
-		n := string(names.At(int(r)))
-		m.files[n] = append(m.files[n], pos.V[r])
+	out := make([]int32, 0, len(idx))
+	var rows *dv.Vector // of the file that the row before was in
+	var name []byte
+	for _, i := range idx {
+		if n := names.At(int(i)); rows == nil || !bytes.Equal(n, name) {
+			name = append(name[:0], n...)
+			if rows = m.files[string(n)]; rows == nil {
+				if err := m.acc.Grow(int64(len(n)) + fileBytes); err != nil {
+					return nil, err
+				}
+				rows = &dv.Vector{}
+				m.files[string(n)] = rows
+			}
+		}
+		if rows.Add(pos.V[i]) {
+			out = append(out, i)
+		} else if err := m.again(); err != nil {
+			return nil, err
+		}
 	}
-	return idx, m.acc.Grow(16 * int64(len(idx)))
+	return out, nil
 }
+
+// What a row taken out of a file is charged, and a file: a set of positions has 2
+// bytes for each of few, a bit for each of many.
+const (
+	rowBytes  = 2
+	fileBytes = 256
+)
 
 // merge does what each row's action says.
 func (m *modifier) merge(ctx context.Context, b *vec.Batch) (*vec.Batch, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/paimon-sql/paimon-sql/index/dv"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
@@ -62,7 +63,7 @@ func (k *rowSink) open(ctx context.Context) error {
 			return err
 		}
 	}
-	o := table.WriteOptions{At: writeAt(at, m.rel.SchemaID()), Account: m.acc, Overwrite: m.m.Overwrite != nil}
+	o := table.WriteOptions{At: writeAt(at, m.rel.SchemaID()), Account: m.wacc, Overwrite: m.m.Overwrite != nil}
 	if t := m.s.touched(m.key); t != nil {
 		// What the transaction wrote before is older.
 		if err := m.s.flush(ctx, t); err != nil {
@@ -103,9 +104,7 @@ func (k *rowSink) finish(ctx context.Context) error {
 	}
 	slices.Sort(names)
 	for _, f := range names {
-		rows := m.files[f]
-		slices.Sort(rows)
-		if err := k.w.Delete(ctx, f, rows); err != nil {
+		if err := k.takeOut(ctx, f, m.files[f]); err != nil {
 			return err
 		}
 	}
@@ -161,6 +160,22 @@ func (k *rowSink) finish(ctx context.Context) error {
 		return m.s.flush(ctx, t)
 	}
 	return nil
+}
+
+// takeOut tells the writer which rows of a file go, some at a time.
+func (k *rowSink) takeOut(ctx context.Context, file string, rows *dv.Vector) (err error) {
+	part := make([]int64, 0, min(rows.Cardinality(), vec.MaxRows))
+	rows.Each(func(pos int64) bool {
+		if part = append(part, pos); len(part) == cap(part) {
+			err = k.w.Delete(ctx, file, part)
+			part = part[:0]
+		}
+		return err == nil
+	})
+	if err == nil && len(part) > 0 {
+		err = k.w.Delete(ctx, file, part)
+	}
+	return err
 }
 
 // discardAnd deletes files that will not be committed and returns err.
