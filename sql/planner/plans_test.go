@@ -66,3 +66,16 @@ func TestPlanTranscripts(t *testing.T) {
 		})
 	}
 }
+
+// Numbers of two widths are compared by a hash, too: the narrower is widened.
+func TestWidthsJoinByHash(t *testing.T) {
+	c := dmlCat(t)
+	p, err := planModify(c, "delete from t using s where s.id = t.a and s.id = t.id", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := describeModify(p)
+	if strings.Contains(got, "Nested Loop") || !strings.Contains(got, "(s.id = (t.a)::bigint)") && !strings.Contains(got, "((t.a)::bigint = s.id)") {
+		t.Error(got)
+	}
+}

@@ -793,15 +793,18 @@ func (p *planner) splitJoin(conds []plan.Expr, l, r colSet) (keys []joinKey, res
 	for _, c := range conds {
 		switch x := c.(type) {
 		case *plan.Call:
-			if x.F != nil && x.F.Name == "=" && len(x.Args) == 2 && isOperator(x.F) && hashablePair(x.Args[0].Type(), x.Args[1].Type()) {
-				a, b := usedCols(x.Args[0]), usedCols(x.Args[1])
+			if x.F == nil || x.F.Name != "=" || len(x.Args) != 2 || !isOperator(x.F) {
+				break
+			}
+			if v, w, ok := p.joinKeys(x.Args[0], x.Args[1]); ok {
+				a, b := usedCols(v), usedCols(w)
 				if len(a) > 0 && len(b) > 0 && !hasVolatile(c) {
 					if l.hasAll(a) && r.hasAll(b) {
-						keys = append(keys, joinKey{l: x.Args[0], r: x.Args[1]})
+						keys = append(keys, joinKey{l: v, r: w})
 						continue
 					}
 					if l.hasAll(b) && r.hasAll(a) {
-						keys = append(keys, joinKey{l: x.Args[1], r: x.Args[0]})
+						keys = append(keys, joinKey{l: w, r: v})
 						continue
 					}
 				}
@@ -824,6 +827,42 @@ func (p *planner) splitJoin(conds []plan.Expr, l, r colSet) (keys []joinKey, res
 		rest = append(rest, c)
 	}
 	return keys, rest
+}
+
+// joinKeys returns two expressions, which = compares, as keys of one hash: of
+// numbers of two widths the narrower is widened. ok is false when there is no such
+// form.
+func (p *planner) joinKeys(a, b plan.Expr) (v, w plan.Expr, ok bool) {
+	s, t := a.Type(), b.Type()
+	if hashablePair(s, t) {
+		return a, b, true
+	}
+	m, n := numberWidth(s), numberWidth(t)
+	if m == 0 || n == 0 || s.IsInteger() != t.IsInteger() {
+		return a, b, false
+	}
+	var err error
+	if m < n {
+		a, err = p.castCall(a, types.Of(t.Kind), false, -1)
+	} else {
+		b, err = p.castCall(b, types.Of(s.Kind), false, -1)
+	}
+	return a, b, err == nil && a != nil && b != nil && hashablePair(a.Type(), b.Type())
+}
+
+// numberWidth orders the integers, and the floating-point types; 0 = neither.
+func numberWidth(t types.Type) int {
+	switch t.Kind {
+	case types.TinyInt:
+		return 1
+	case types.Int2:
+		return 2
+	case types.Int4, types.Float4:
+		return 4
+	case types.Int8, types.Float8:
+		return 8
+	}
+	return 0
 }
 
 // hashablePair: keys are compared by one hash, so both sides must have one
