@@ -153,7 +153,7 @@ func (c *Filesystem) detachSchema(ctx context.Context, name string, cascade bool
 // detach moves a directory out of the sight of all engines, so that it is gone at
 // once and its name free, and returns its new place; the caller holds c.ddl.
 func (c *Filesystem) detach(ctx context.Context, dir string) (trash string, err error) {
-	trash = trashDir + "/" + uuid.NewString()
+	trash = trashDir + "/" + privateName()
 	err = c.renameDir(ctx, dir, trash)
 	if errors.Is(err, fileio.ErrNotExist) {
 		// As a rule the trash itself is what does not exist.
@@ -466,18 +466,4 @@ func (c *Filesystem) detachTable(ctx context.Context, sqlSchema, name string) (t
 		return "", fmt.Errorf("relation %q: %w", name, ErrNoRelation)
 	}
 	return trash, err
-}
-
-// Sweep deletes what earlier processes left of dropped tables.
-func (c *Filesystem) Sweep(ctx context.Context) error {
-	es, err := c.env.IO.List(ctx, trashDir)
-	if err != nil {
-		return err
-	}
-	for _, e := range es {
-		if e.Dir {
-			err = errors.Join(err, c.env.IO.DeleteDir(ctx, trashDir+"/"+e.Name))
-		}
-	}
-	return err
 }

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/google/uuid"
-
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -447,7 +445,7 @@ func (s *Staged) CreateTable(ctx context.Context, sqlSchema, name string, def *s
 	if err != nil {
 		return err
 	}
-	id := &stagedID{dir: stagingDir + "/" + uuid.NewString(), made: true}
+	id := &stagedID{dir: stagingDir + "/" + privateName(), made: true}
 	st := s.state(id, []stagedSchema{{table: t}})
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -265,3 +265,21 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 	e.cat = catalog.NewFilesystem(e.env, location)
 	return nil
 }
+
+// sweep removes what processes that ended badly left behind.
+func (e *Engine) sweep(ctx context.Context) {
+	if n := sweepTempDirs(e.cfg.TempDir); n > 0 {
+		e.log.Info("temporary files of processes that are gone are removed", "directories", n)
+	}
+	cat, ok := e.cat.(*catalog.Filesystem)
+	if !ok {
+		return
+	}
+	n, err := cat.Sweep(ctx, time.Now())
+	if n > 0 {
+		e.log.Info("files of dropped tables are removed", "directories", n)
+	}
+	if err != nil && ctx.Err() == nil {
+		e.log.Warn("files of dropped tables stay behind", "err", err)
+	}
+}

@@ -33,7 +33,7 @@ var tempCounter atomic.Uint64
 type tempSpace struct {
 	cat    *catalog.Filesystem
 	schema string
-	dir    string
+	dir    *tempDir
 	// onCommit is what becomes of tables when a transaction commits, by name.
 	onCommit map[string]ast.OnCommit
 }
@@ -51,31 +51,52 @@ func (s *Session) openTemp(ctx context.Context) (*tempSpace, error) {
 	if s.temp != nil {
 		return s.temp, nil
 	}
-	dir, err := os.MkdirTemp(s.eng.cfg.TempDir, "paimon-sql-temp-")
+	dir, err := newTempDir(s.eng.cfg.TempDir)
 	if err != nil {
 		return nil, err
 	}
-	env := table.NewEnv(&tempIO{fileio.NewLocal(dir)}, table.EnvOptions{
+	env := table.NewEnv(&tempIO{fileio.NewLocal(dir.path)}, table.EnvOptions{
 		ManifestCacheBytes: 4 << 20, PageCacheBytes: 16 << 20, VectorCacheBytes: 1 << 20, OpenFiles: 32,
 	})
 	t := &tempSpace{
-		cat: catalog.NewFilesystem(env, dir), schema: fmt.Sprintf("%s%d", tempPrefix, tempCounter.Add(1)), dir: dir,
+		cat: catalog.NewFilesystem(env, dir.path), schema: fmt.Sprintf("%s%d", tempPrefix, tempCounter.Add(1)), dir: dir,
 		onCommit: map[string]ast.OnCommit{},
 	}
 	if err := t.cat.CreateSchema(ctx, t.schema, nil); err != nil {
-		_ = os.RemoveAll(dir)
+		_ = dir.remove()
 		return nil, err
 	}
 	s.temp = t
 	return t, nil
 }
 
-// closeTemp drops the private warehouse; the session ends, or DISCARD asks for it.
+// dropTemp drops the session's temporary tables, as a part of its transaction.
+func (s *Session) dropTemp(ctx context.Context) error {
+	if s.temp == nil {
+		return nil
+	}
+	names, err := s.tempCatalog().Tables(ctx, s.temp.schema)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		ed, err := s.editorOf(ctx, s.temp.schema)
+		if err != nil {
+			return err
+		}
+		if err := ed.DropTable(ctx, s.temp.schema, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeTemp drops the private warehouse when the session ends.
 func (s *Session) closeTemp() {
 	if s.temp == nil {
 		return
 	}
-	if err := os.RemoveAll(s.temp.dir); err != nil {
+	if err := s.temp.dir.remove(); err != nil {
 		s.eng.log.Warn("files of temporary tables stay behind", "err", err)
 	}
 	s.temp = nil

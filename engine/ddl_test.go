@@ -383,7 +383,7 @@ func TestTemporaryTables(t *testing.T) {
 	if got := query(other, "SELECT * FROM "+s.tempSchema()+".t"); !strings.Contains(got, "42P01") {
 		t.Errorf("another session's table: %s", got)
 	}
-	dir := s.temp.dir
+	dir := s.temp.dir.path
 	s.Close()
 	if _, err := fileio.NewLocal(dir).Stat(context.Background(), "."); err == nil {
 		if es, _ := fileio.NewLocal(dir).List(context.Background(), ""); len(es) > 0 {

@@ -164,6 +164,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e.register()
 	e.maint.e = e
 	if cfg.Maintain {
+		e.Background("sweep", e.sweep)
 		e.startMaintenance()
 	}
 	return e, nil

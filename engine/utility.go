@@ -86,7 +86,7 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		s.ClosePortal(st.Name.Name)
 		return done("CLOSE CURSOR")
 	case *ast.Discard:
-		return s.runDiscard(st)
+		return s.runDiscard(ctx, st)
 	case *ast.Listen:
 		return done("LISTEN")
 	case *ast.Unlisten:
@@ -367,7 +367,7 @@ func (s *Session) evaluate(ctx context.Context, exprs []ast.Expr, ts []types.Typ
 }
 
 // runDiscard is DISCARD.
-func (s *Session) runDiscard(st *ast.Discard) (*running, error) {
+func (s *Session) runDiscard(ctx context.Context, st *ast.Discard) (*running, error) {
 	if st.What == "ALL" {
 		if err := s.outsideBlock("DISCARD ALL"); err != nil {
 			return nil, err
@@ -379,6 +379,11 @@ func (s *Session) runDiscard(st *ast.Discard) (*running, error) {
 		_ = s.set.reset("session_authorization", false)
 		_ = s.set.reset("role", false)
 		s.set.resetAll()
+	}
+	if st.What == "ALL" || st.What == "TEMP" {
+		if err := s.dropTemp(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return &running{tag: fixedTag("DISCARD " + st.What)}, nil
 }
