@@ -43,7 +43,7 @@ const (
 	// expireEvery is how often a table's snapshots are expired at most.
 	expireEvery = 10 * time.Second
 	// expireRounds bounds one expiry: each removes snapshot.expire.limit.
-	expireRounds = 20
+	expireRounds = 200
 	// lookBack is over how many snapshots touched buckets are looked for; beyond
 	// that all are.
 	lookBack = 64

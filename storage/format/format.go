@@ -24,6 +24,12 @@ type Format interface {
 	Create(ctx context.Context, w io.Writer, s types.Schema, o WriteOptions) (Writer, error)
 }
 
+// Forgetter is implemented by formats that keep parts of files in memory.
+type Forgetter interface {
+	// Forget drops what is kept of files that are gone, or soon will be.
+	Forget(paths ...string)
+}
+
 // RowRange is rows [From, To) of a file.
 type RowRange struct{ From, To int64 }
 

@@ -389,6 +389,7 @@ func (c *compaction) commit(ctx context.Context, outs []*outcome) (conflict bool
 	switch {
 	case err == nil:
 		c.count(id, outs)
+		c.forget(&ch)
 		return false, nil
 	case errors.As(err, &lost) && len(outs) > 1:
 		return true, nil
@@ -403,6 +404,28 @@ func (c *compaction) commit(ctx context.Context, outs []*outcome) (conflict bool
 	}
 	c.remove(ctx, outs...)
 	return false, err
+}
+
+// forget drops what is cached of the files that a compaction has replaced: in a
+// table that is compacted often it would be most of the cache.
+func (c *compaction) forget(ch *commit.Changes) {
+	stay := map[string]bool{}
+	for i := range ch.Files {
+		if ch.Files[i].Kind == manifest.Add {
+			stay[ch.Files[i].File.Name] = true
+		}
+	}
+	var paths []string
+	for i := range ch.Files {
+		e := &ch.Files[i]
+		if e.Kind != manifest.Delete || stay[e.File.Name] {
+			continue
+		}
+		if dir, err := c.t.bucketPath(c.p.schema, e.Partition, e.Bucket); err == nil {
+			paths = append(paths, dataPaths(dir, e.File)...)
+		}
+	}
+	c.t.env.forget(paths)
 }
 
 func (c *compaction) count(id int64, outs []*outcome) {

@@ -92,6 +92,18 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 // Close closes every open data file that nobody reads.
 func (e *Env) Close() { e.readers.close() }
 
+// forget closes the readers of data files that have left the table, once nobody
+// uses them, and drops what is cached of them. Whoever reads an older snapshot
+// opens them again.
+func (e *Env) forget(paths []string) {
+	e.readers.drop(paths)
+	for _, f := range e.formats {
+		if f, ok := f.(format.Forgetter); ok {
+			f.Forget(paths...)
+		}
+	}
+}
+
 // compressions are the extensions that may stand behind or before the format's.
 var compressions = map[string]bool{"gz": true, "bz2": true, "deflate": true, "snappy": true, "lz4": true, "zst": true, "zstd": true, "none": true}
 

@@ -405,7 +405,7 @@ func (x *eraser) expire(ctx context.Context, begin, end int64, dry bool, r *Expi
 // what names others after what it names.
 func (x *eraser) erase(ctx context.Context, data []string, meta *metadata) error {
 	io := x.t.env.IO
-	x.t.env.readers.drop(data)
+	x.t.env.forget(data)
 	if err := io.Delete(ctx, data...); err != nil {
 		return err
 	}

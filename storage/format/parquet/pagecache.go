@@ -1,6 +1,8 @@
 package parquet
 
 import (
+	"sync"
+
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
@@ -16,6 +18,9 @@ type PageCache struct {
 	budget int64
 	pages  *fileio.LRU[pageKey, *cachedPage]
 	seen   *fileio.LRU[pageKey, struct{}]
+
+	mu    sync.Mutex // guards files
+	files map[string]map[pageKey]struct{}
 }
 
 type pageKey struct {
@@ -34,7 +39,37 @@ type cachedPage struct {
 
 // NewPageCache makes a cache of at most budget bytes.
 func NewPageCache(budget int64) *PageCache {
-	return &PageCache{budget, fileio.NewLRU[pageKey, *cachedPage](budget, nil), fileio.NewLRU[pageKey, struct{}](budget, nil)}
+	c := &PageCache{budget: budget, seen: fileio.NewLRU[pageKey, struct{}](budget, nil), files: map[string]map[pageKey]struct{}{}}
+	c.pages = fileio.NewLRU(budget, c.left)
+	return c
+}
+
+// left forgets that a page is kept. Another reader may be keeping it anew at the
+// same time; then it only cannot be forgotten with its file.
+func (c *PageCache) left(k pageKey, _ *cachedPage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if of := c.files[k.path]; of != nil {
+		if delete(of, k); len(of) == 0 {
+			delete(c.files, k.path)
+		}
+	}
+}
+
+// Forget drops the pages of files that nobody is expected to read again.
+func (c *PageCache) Forget(paths ...string) {
+	if c == nil {
+		return
+	}
+	for _, p := range paths {
+		c.mu.Lock()
+		of := c.files[p]
+		delete(c.files, p)
+		c.mu.Unlock()
+		for k := range of {
+			c.pages.Delete(k)
+		}
+	}
 }
 
 // Used returns the bytes held.
@@ -69,5 +104,13 @@ func (c *PageCache) admits(k pageKey, n int) bool {
 }
 
 func (c *PageCache) put(k pageKey, p *cachedPage) {
+	c.mu.Lock()
+	of := c.files[k.path]
+	if of == nil {
+		of = map[pageKey]struct{}{}
+		c.files[k.path] = of
+	}
+	of[k] = struct{}{}
+	c.mu.Unlock()
 	c.pages.Put(k, p, int64(len(p.data))+pageOverhead)
 }

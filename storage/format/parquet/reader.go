@@ -21,6 +21,9 @@ type Format struct {
 	Pages *PageCache
 }
 
+// Forget drops the pages that are cached of files.
+func (f Format) Forget(paths ...string) { f.Pages.Forget(paths...) }
+
 // Name is "parquet".
 func (Format) Name() string { return "parquet" }
 
