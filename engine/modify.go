@@ -130,6 +130,14 @@ func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, a
 	if err := s.inPresent(rel); err != nil {
 		return nil, err
 	}
+	for _, o := range []string{"scan.fallback-branch", "scan.primary-branch"} {
+		// A row of another branch is in no file of this one, and one written here may
+		// hide all of its partition there.
+		if b := rel.Options()[o]; b != "" && readsExisting(s, pm.Modify) {
+			return nil, pgerr.New(pgerr.FeatureNotSupported, "changing rows of %q, which has a %s, is not supported", rel.Name(), o).
+				WithHint("Change rows of the branch: %s$branch_%s.", rel.Name(), b)
+		}
+	}
 	compile := func(es []plan.Expr) (*vectorized.Exprs, error) {
 		if len(es) == 0 {
 			return nil, nil

@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"testing"
+
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
 // What a statement remembers about the rows that it changes does not grow with
@@ -43,4 +45,28 @@ func TestSourceRowsTwice(t *testing.T) {
 		expect(t, a, "MERGE INTO t USING (VALUES (2), (2)) AS s(k) ON t.k = s.k WHEN MATCHED THEN DELETE",
 			"ERROR 21000 MERGE command cannot affect row a second time I")
 	}
+}
+
+// Rows that come from another branch cannot be changed through the table.
+func TestChangeRowsOfFallback(t *testing.T) {
+	io := fileio.NewMem()
+	e := writeEngine(t, io)
+	a := testSession(t, e)
+	expect(t, a, "CREATE TABLE t (k bigint, p int) PARTITIONED BY (p)", "CREATE TABLE I")
+	def, err := io.ReadFile(t.Context(), "default.db/t/schema/schema-0")
+	if err == nil {
+		err = io.PutIfAbsent(t.Context(), "default.db/t/branch/branch-b/schema/schema-0", def)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, a, "ALTER TABLE t SET ('scan.fallback-branch' = 'b')", "ALTER TABLE I")
+	expect(t, a, "INSERT INTO t$branch_b VALUES (1, 1), (2, 1)", "INSERT 0 2 I")
+	expect(t, a, "SELECT count(*) FROM t", "(2) SELECT 1 I")
+	refused := `ERROR 0A000 changing rows of "t", which has a scan.fallback-branch, is not supported I`
+	expect(t, a, "DELETE FROM t WHERE k = 1", refused)
+	expect(t, a, "UPDATE t SET k = 5 WHERE k = 1", refused)
+	expect(t, a, "DELETE FROM t$branch_b WHERE k = 1", "DELETE 1 I")
+	expect(t, a, "INSERT INTO t VALUES (3, 3)", "INSERT 0 1 I")
+	expect(t, a, "SELECT k FROM t ORDER BY k", "(2) (3) SELECT 2 I")
 }
