@@ -7,7 +7,6 @@ import (
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
-	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
@@ -111,15 +110,6 @@ func likeWords(what string) []string {
 	default:
 		return []string{w}
 	}
-}
-
-// columnsOfRelation are the columns of a relation as expressions see them.
-func columnsOfRelation(rel catalog.Relation) types.Schema {
-	var out types.Schema
-	for _, c := range rel.Columns() {
-		out = append(out, c.Field)
-	}
-	return out
 }
 
 // constraintsOf returns the constraints of a table, its primary key left out.

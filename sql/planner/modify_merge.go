@@ -217,7 +217,7 @@ func (g *merging) clauses(st *ast.Merge) error {
 	pr.Exprs, pr.Out = append(pr.Exprs, g.whichExpr(cs)), append(pr.Out, g.which)
 	action := &plan.Case{T: smallint, Else: &plan.Const{Value: int64(plan.ActNothing), T: smallint}}
 	for i, c := range cs {
-		a := plan.ActNothing
+		var a plan.Action
 		switch c.when.Action {
 		case ast.MergeInsert:
 			a = plan.ActInsert

@@ -150,7 +150,7 @@ func (m *modifier) passUsed(e plan.Expr) {
 // stack puts the subqueries of RETURNING on top of the source's projection;
 // extra's negative entries are their columns.
 func (m *modifier) stack(top *plan.LProject, extra []int) {
-	var in plan.LNode = m.src
+	in := m.src
 	if m.pr != nil {
 		in = m.pr
 	}

@@ -151,7 +151,7 @@ const textRuns = rootSet(1<<rChar | 1<<rVarchar | 1<<rBoolean | 1<<rBinary | 1<<
 
 // canCast reports whether a column's type may become another.
 func canCast(from, to types.Type, explicit bool) bool {
-	if from.NotNull == false && to.NotNull && !explicit {
+	if !from.NotNull && to.NotNull && !explicit {
 		return false
 	}
 	f, r := rootOf(from), castRules[rootOf(to)]

@@ -254,8 +254,6 @@ func keyTable(t testing.TB, options map[string]string) *schema.Table {
 	return tableSchema(t, o, []string{"k"}, "k BIGINT", "v STRING")
 }
 
-func krow(seq, k int64, v string) row { return row{seq, 0, []types.Datum{k, v}} }
-
 func TestCommitFirst(t *testing.T) {
 	ctx := context.Background()
 	w := newWork(t, fileio.NewLocal(t.TempDir()), appendTable(t, nil))

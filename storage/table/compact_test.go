@@ -382,7 +382,7 @@ func (c *compactTable) isFull(when string) {
 	c.t.Helper()
 	levels := map[string]map[int32]bool{}
 	for _, e := range c.live() {
-		k := fmt.Sprint(e.Partition, e.Bucket)
+		k := fmt.Sprintf("%s %d", e.Partition, e.Bucket)
 		if levels[k] == nil {
 			levels[k] = map[int32]bool{}
 		}

@@ -9,14 +9,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -214,36 +212,4 @@ func code(err error) string {
 		return pe.Code
 	}
 	return ""
-}
-
-// jsonl reads a query by a process of its own, in the fixtures' row format, with
-// the members of each row sorted.
-func jsonl(t testing.TB, warehouse, sql string) []string {
-	t.Helper()
-	cmd := exec.Command(bin(t), "sql", "--warehouse", warehouse, "--format", "jsonl", "-c", sql)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v: %s", sql, err, stderr.String())
-	}
-	var list []string
-	for _, l := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-		if l == "" {
-			continue
-		}
-		d := json.NewDecoder(strings.NewReader(l))
-		d.UseNumber()
-		var v any
-		if err := d.Decode(&v); err != nil {
-			t.Fatalf("%s: %v", l, err)
-		}
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, string(b))
-	}
-	sort.Strings(list)
-	return list
 }
