@@ -1,6 +1,7 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -80,11 +81,18 @@ func (r *mergeReader) open(ctx context.Context) error {
 	for _, c := range p.seqCols {
 		o.SequenceTypes = append(o.SequenceTypes, p.st.schema.Fields[c].Type)
 	}
-	if r.im.from != nil {
-		o.From = mergetree.NewBound(r.im.from)
+	from, to := p.keyFrom, p.keyTo
+	if r.im.from != nil && (from == nil || bytes.Compare(r.im.from, from) > 0) {
+		from = r.im.from
 	}
-	if r.im.to != nil {
-		o.To = mergetree.NewBound(r.im.to)
+	if r.im.to != nil && (to == nil || bytes.Compare(r.im.to, to) < 0) {
+		to = r.im.to
+	}
+	if from != nil {
+		o.From = mergetree.NewBound(from)
+	}
+	if to != nil {
+		o.To = mergetree.NewBound(to)
 	}
 	if r.filter != nil {
 		o.FilterPos = r.filter.Columns()

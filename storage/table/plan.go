@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -315,12 +316,28 @@ func (p *planner) explain(ctx context.Context, err error) error {
 	return p.t.explain(ctx, p.state, p.scan.At, err)
 }
 
+// How long, and how often, it is looked whether a snapshot with a missing file is
+// being expired.
+const (
+	expiryWait = 3 * time.Second
+	expiryLook = 10 * time.Millisecond
+)
+
 func (t *FileStore) explain(ctx context.Context, st *state, at snapshot.Ref, err error) error {
 	var missing *fileio.MissingError
 	if st.snap == nil || at.Kind == snapshot.Tag || !errors.As(err, &missing) {
 		return err
 	}
 	now, gone := st.snapshots.Get(ctx, st.snap.ID)
+	for end := time.Now().Add(expiryWait); gone == nil && st.snapshots.Outdated(ctx, st.snap.ID) && time.Now().Before(end); {
+		// Expiry deletes a snapshot's files before the snapshot: it may be at work.
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(expiryLook):
+		}
+		now, gone = st.snapshots.Get(ctx, st.snap.ID)
+	}
 	var none *snapshot.NotFoundError
 	switch {
 	case errors.As(gone, &none):

@@ -33,6 +33,8 @@ type readPlan struct {
 	keyPart  predicate.Node // the conjuncts of filter that speak of key and partition columns only
 	keyed    bool
 	keyCols  []int
+	keyFrom  []byte // no key outside of these passes filter; see keyRange
+	keyTo    []byte
 	codec    *mergetree.KeyCodec
 	seqCols  []int // user sequence fields
 	seqDesc  bool
@@ -69,6 +71,7 @@ func newReadPlan(p *planner) (*readPlan, error) {
 	r.keyPart = predicate.Only(p.filter, func(c int) bool { return slices.Contains(p.keyCols, c) || p.partIndex(c) >= 0 })
 	if r.keyed {
 		var err error
+		r.keyFrom, r.keyTo = keyRange(p.filter, p.keyCols, p.schema.Fields)
 		if r.seqCols, err = columnsOf(p.schema, p.options.List("sequence.field")); err != nil {
 			return nil, err
 		}
