@@ -44,6 +44,7 @@ type Filesystem struct {
 	stores map[string]*table.FileStore
 	seen   map[string]seenSchema // by directory and branch
 	names  map[string]string     // directory -> its listing, to notice changes
+	listed schemaList
 }
 
 type seenSchema struct {
@@ -97,8 +98,23 @@ func validName(s string) bool {
 	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\\x00")
 }
 
+// schemaList is what Schemas found when the warehouse's directory was last
+// modified at mod; zero = nothing that is settled.
+type schemaList struct {
+	mod   time.Time
+	names []string
+}
+
 // Schemas lists the SQL schemas, public first.
 func (c *Filesystem) Schemas(ctx context.Context) ([]string, error) {
+	st, serr := c.env.IO.Stat(ctx, ".")
+	c.mu.Lock()
+	l := c.listed
+	c.mu.Unlock()
+	if serr == nil && !l.mod.IsZero() && l.mod.Equal(st.ModTime) {
+		return slices.Clone(l.names), nil
+	}
+	began := time.Now()
 	es, err := c.env.IO.List(ctx, "")
 	if err != nil {
 		return nil, err
@@ -110,6 +126,13 @@ func (c *Filesystem) Schemas(ctx context.Context) ([]string, error) {
 		}
 	}
 	c.notice("", out)
+	l.mod = time.Time{}
+	if serr == nil && fileio.Settled(st.ModTime, began) {
+		l.mod, l.names = st.ModTime, slices.Clone(out)
+	}
+	c.mu.Lock()
+	c.listed = l
+	c.mu.Unlock()
 	return out, nil
 }
 

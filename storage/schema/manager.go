@@ -18,14 +18,17 @@ import (
 var ErrNotFound = errors.New("schema not found")
 
 // Manager reads the schema files of one branch of one table. A schema file is
-// read anew on every call, because a dropped and re-created table uses the same
-// names; parsing is skipped while the bytes stay the same.
+// looked at anew on every call, because a dropped and re-created table uses the
+// same names; it is read again unless its size and time are those of a reading
+// that is settled, and parsed again when its bytes are others. The same goes for
+// the list of files.
 type Manager struct {
 	io  fileio.FileIO
 	dir string // of the schema files
 
 	mu    sync.Mutex // guards all below
 	cache map[int64]cached
+	ids   listing
 	// staged are schemas that are not on disk: see Stage.
 	staged map[int64]*Table
 }
@@ -33,6 +36,14 @@ type Manager struct {
 type cached struct {
 	raw   []byte
 	table *Table
+	mod   time.Time // zero = not settled
+}
+
+// listing is what a directory held when it was last modified at mod; a zero mod is
+// no settled listing.
+type listing struct {
+	mod time.Time
+	ids []int64
 }
 
 // NewManager reads the schemas below root: the table's directory, or that of a
@@ -46,6 +57,35 @@ func (m *Manager) Path(id int64) string { return fmt.Sprintf("%s/schema-%d", m.d
 
 // IDs returns the ids of all schema files, ascending.
 func (m *Manager) IDs(ctx context.Context) ([]int64, error) {
+	ids, err := m.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	for id := range m.staged {
+		ids = append(ids, id)
+	}
+	m.mu.Unlock()
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// list returns the ids of the files, which are the caller's.
+func (m *Manager) list(ctx context.Context) ([]int64, error) {
+	st, err := m.io.Stat(ctx, m.dir)
+	if errors.Is(err, fileio.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	l := m.ids
+	m.mu.Unlock()
+	if !l.mod.IsZero() && l.mod.Equal(st.ModTime) {
+		return slices.Clone(l.ids), nil
+	}
+	began := time.Now()
 	es, err := m.io.List(ctx, m.dir)
 	if err != nil {
 		return nil, err
@@ -58,13 +98,14 @@ func (m *Manager) IDs(ctx context.Context) ([]int64, error) {
 			}
 		}
 	}
-	m.mu.Lock()
-	for id := range m.staged {
-		ids = append(ids, id)
+	l = listing{}
+	if fileio.Settled(st.ModTime, began) {
+		l = listing{st.ModTime, slices.Clone(ids)}
 	}
+	m.mu.Lock()
+	m.ids = l
 	m.mu.Unlock()
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return ids, nil
 }
 
 // Stage makes m answer with t as schema t.ID although there is no such file: what
@@ -125,6 +166,24 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 		return t, nil
 	}
 	path := m.Path(id)
+	st, err := m.io.Stat(ctx, path)
+	if errors.Is(err, fileio.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", path, ErrNotFound)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	c, ok := m.cache[id]
+	m.mu.Unlock()
+	if ok && !c.mod.IsZero() && c.mod.Equal(st.ModTime) && int64(len(c.raw)) == st.Size {
+		return c.table, nil
+	}
+	began := time.Now()
+	var mod time.Time
+	if fileio.Settled(st.ModTime, began) {
+		mod = st.ModTime
+	}
 	var last error
 	// Some writers create the file first and fill it afterwards.
 	for wait := time.Millisecond; ; wait *= 4 {
@@ -135,10 +194,12 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.mu.Lock()
-		c, ok := m.cache[id]
-		m.mu.Unlock()
 		if ok && bytes.Equal(c.raw, raw) {
+			if int64(len(raw)) == st.Size {
+				m.mu.Lock()
+				m.cache[id] = cached{raw, c.table, mod}
+				m.mu.Unlock()
+			}
 			return c.table, nil
 		}
 		t, err := Parse(raw)
@@ -147,7 +208,7 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 		}
 		if err == nil {
 			m.mu.Lock()
-			m.cache[id] = cached{raw, t}
+			m.cache[id] = cached{raw, t, mod}
 			m.mu.Unlock()
 			return t, nil
 		}
