@@ -264,9 +264,6 @@ func appendStyled(dst []byte, days, tod int64, ds dateStyle, z *Zone, off int, a
 	return dst
 }
 
-// AppendTime appends a time of day in microseconds.
-func AppendTime(dst []byte, us int64) []byte { return appendTOD(dst, us) }
-
 // AppendTimeTZ appends a time with its offset, given in seconds west of UTC.
 func AppendTimeTZ(dst []byte, us int64, west int32) []byte {
 	return appendOffset(appendTOD(dst, us), -int(west))

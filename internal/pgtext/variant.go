@@ -52,12 +52,6 @@ func variantKey(meta []byte, id int) ([]byte, error) {
 	return data[from:to], nil
 }
 
-// AppendVariantJSON appends the JSON text of a variant. Bytes that are no
-// variant are an error, never a panic.
-func AppendVariantJSON(dst, value, meta []byte, st *Style) ([]byte, error) {
-	return appendVariant(dst, value, meta, jsonWriter{st: orDefault(st), comma: ", ", colon: ": "}, 0)
-}
-
 func appendVariant(dst, v, meta []byte, w jsonWriter, depth int) ([]byte, error) {
 	if len(v) == 0 || depth > MaxJSONDepth {
 		return nil, errVariant

@@ -30,14 +30,6 @@ func SetBit(b []byte, i int) { b[i>>3] |= 1 << (i & 7) }
 // ClearBit clears bit i.
 func ClearBit(b []byte, i int) { b[i>>3] &^= 1 << (i & 7) }
 
-// CountBits returns how many of bits [off, off+n) are set; nil means all.
-func CountBits(b []byte, off, n int) int {
-	if b == nil {
-		return n
-	}
-	return bitutil.CountSetBits(b, off, n)
-}
-
 // CopyBits returns bits [off, off+n) of b in fresh memory from bit 0 on; nil
 // stays nil.
 func CopyBits(b []byte, off, n int) []byte {

@@ -410,17 +410,6 @@ func (k *Keyer) Append(dst []byte, i int) []byte {
 	return dst
 }
 
-// NormalizedKeys returns the keys of n rows: key i is data[offs[i]:offs[i+1]].
-func NormalizedKeys(cols []KeyColumn, arrs []arrow.Array, n int) (data []byte, offs []int64) {
-	k := NewKeyer(cols, arrs)
-	offs = make([]int64, n+1)
-	for i := range n {
-		data = k.Append(data, i)
-		offs[i+1] = int64(len(data))
-	}
-	return data, offs
-}
-
 // AppendCanon appends bytes that are equal for two rows exactly when the rows
 // are equal as GROUP BY sees it (NULLs equal); NewKeyer with plain columns.
 func AppendCanon(dst []byte, k *Keyer, i int) []byte { return k.Append(dst, i) }

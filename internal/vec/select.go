@@ -230,38 +230,6 @@ func SelectConst[T Fixed](op CmpOp, v []T, c T, sel, out []uint16) int {
 	return n
 }
 
-// SelectRange selects lo <= v[i] <= hi: BETWEEN in one pass.
-func SelectRange[T ~int8 | ~int16 | ~int32 | ~int64](v []T, lo, hi T, sel, out []uint16) int {
-	n := 0
-	// As unsigned distances from lo one comparison does for both.
-	span := uint64(hi) - uint64(lo)
-	if hi < lo {
-		return 0
-	}
-	if sel == nil {
-		out = out[:len(v)]
-		for i, x := range v {
-			hit := 0
-			if uint64(x)-uint64(lo) <= span {
-				hit = 1
-			}
-			out[n] = uint16(i)
-			n += hit
-		}
-		return n
-	}
-	out = out[:len(sel)]
-	for _, i := range sel {
-		hit := 0
-		if uint64(v[i])-uint64(lo) <= span {
-			hit = 1
-		}
-		out[n] = i
-		n += hit
-	}
-	return n
-}
-
 // SelectFloat is SelectConst with SQL's NaN: equal to itself and greatest.
 func SelectFloat[T ~float32 | ~float64](op CmpOp, v []T, c T, sel, out []uint16) int {
 	nan := c != c

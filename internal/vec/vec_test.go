@@ -425,8 +425,6 @@ func TestSelections(t *testing.T) {
 			return op.Holds(map[bool]int{true: -1}[a < b] + map[bool]int{true: 1}[a > b])
 		})
 		check("dec", out[:SelectDec(op, d, dc, sel, out)], func(i uint16) bool { return op.Holds(CmpDec128(d[i], dc)) })
-		lo, hi := int32(r.IntN(9)), int32(r.IntN(9))
-		check("range", out[:SelectRange(v, lo, hi, sel, out)], func(i uint16) bool { return v[i] >= lo && v[i] <= hi })
 		w := make([]int32, n)
 		for i := range w {
 			w[i] = int32(r.IntN(9))
@@ -462,7 +460,13 @@ func TestBitmaps(t *testing.T) {
 			}
 		}
 		set := AppendSet(nil, other, off, n)
-		if len(set) != CountBits(other, off, n) {
+		k := 0
+		for i := range n {
+			if BitAt(other, off+i) {
+				k++
+			}
+		}
+		if len(set) != k {
 			t.Fatal("AppendSet count")
 		}
 	}

@@ -127,59 +127,6 @@ func elementOf(args []types.Type, sig []types.Type) types.Type {
 	return tText
 }
 
-// Resolve returns the concrete argument and result types of an overload with
-// polymorphic parameters, for the actual types of the arguments (unknown where a
-// literal has none yet): anyelement, anyarray and anynonarray become one element
-// type and its array. anycompatible ones take the element type found first; the
-// planner unifies those with its rules for UNION before it calls this. Types that
-// are not polymorphic are returned as the signature has them.
-func Resolve(o *Overload, args []types.Type) (params []types.Type, ret types.Type) {
-	sig := make([]types.Type, len(args))
-	for i := range args {
-		k := i
-		if k >= len(o.Args) {
-			k = len(o.Args) - 1
-		}
-		if k >= 0 {
-			sig[i] = o.Args[k]
-		}
-	}
-	el := elementOf(args, sig)
-	params = make([]types.Type, len(args))
-	for i, s := range sig {
-		switch s.Kind {
-		case types.AnyArray, types.AnyCompatibleArray:
-			params[i] = types.ArrayOf(el)
-			if args[i].Kind == types.Int2Vector || args[i].Kind == types.OIDVector {
-				params[i] = args[i]
-			}
-			if args[i].Kind == types.Array && args[i].SameKind(params[i]) {
-				params[i] = args[i]
-			}
-		case types.AnyElement, types.AnyNonArray, types.AnyCompatible:
-			params[i] = el
-		case types.Any:
-			params[i] = args[i]
-			if args[i].Kind == types.Unknown {
-				params[i] = tText
-			}
-		default:
-			params[i] = s
-		}
-	}
-	ret = o.Ret
-	switch ret.Kind {
-	case types.AnyArray, types.AnyCompatibleArray:
-		ret = types.ArrayOf(el)
-	case types.AnyElement, types.AnyNonArray, types.AnyCompatible:
-		ret = el
-	}
-	if o.RetFn != nil {
-		ret = o.RetFn(params)
-	}
-	return params, ret
-}
-
 func arrayRet(sig []types.Type) func(args []types.Type) types.Type {
 	return func(args []types.Type) types.Type { return types.ArrayOf(elementOf(args, sig)) }
 }

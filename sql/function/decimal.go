@@ -55,16 +55,6 @@ func AsNumeric(t types.Type) types.Type {
 	return types.Of(types.Numeric)
 }
 
-// NumericTypeOf is the type of a numeric constant: the Decimal128 form of just
-// its digits, or plain numeric when that does not hold it.
-func NumericTypeOf(d *numeric.Dec) types.Type {
-	p := max(d.Digits(), int(d.Scale), 1)
-	if d.Form != numeric.Finite || p > 38 {
-		return types.Of(types.Numeric)
-	}
-	return types.DecimalOf(p, int(d.Scale))
-}
-
 func exactNumerics(args []types.Type) []types.Type {
 	out := make([]types.Type, len(args))
 	for i, t := range args {

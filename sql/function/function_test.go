@@ -29,7 +29,7 @@ func val(t *testing.T, s string) (types.Datum, types.Type) {
 		t.Fatalf("%s: %v", s, err)
 	}
 	if n, ok := d.(*numeric.Dec); ok && ty.Kind == types.Numeric {
-		ty = NumericTypeOf(n)
+		ty = numericTypeOf(n)
 	}
 	return d, ty
 }
@@ -163,4 +163,14 @@ func TestCastDatum(t *testing.T) {
 	}
 	_ = time.UTC
 	_ = vec.MaxRows
+}
+
+// numericTypeOf is the type of a numeric constant: the Decimal128 form of just
+// its digits, or plain numeric when that does not hold it.
+func numericTypeOf(d *numeric.Dec) types.Type {
+	p := max(d.Digits(), int(d.Scale), 1)
+	if d.Form != numeric.Finite || p > 38 {
+		return types.Of(types.Numeric)
+	}
+	return types.DecimalOf(p, int(d.Scale))
 }

@@ -252,8 +252,6 @@ func newWriter[T any](c *Call, n int) writer[T] {
 		w = &decWriter{t: t, v: make([]*numeric.Dec, n)}
 	case pgtext.Interval:
 		w = &intervalWriter{n: n, b: make([]byte, n*16)}
-	case []types.Datum:
-		w = &listWriter{t: t, v: make([]types.Datum, n)}
 	default:
 		w = &datumWriter{t: t, v: make([]types.Datum, n)}
 	}
@@ -400,20 +398,6 @@ func (w *intervalWriter) set(i int, v pgtext.Interval) error {
 func (w *intervalWriter) done(valid []byte) arrow.Array {
 	return vec.MakeFixedBytes(types.ArrowFixed16, w.n, w.b, valid)
 }
-
-type listWriter struct {
-	t types.Type
-	v []types.Datum
-}
-
-func (w *listWriter) set(i int, v []types.Datum) error {
-	if v == nil {
-		v = []types.Datum{}
-	}
-	w.v[i] = v
-	return nil
-}
-func (w *listWriter) done(valid []byte) arrow.Array { return vec.FromDatums(w.t, maskNull(w.v, valid)) }
 
 type datumWriter struct {
 	t types.Type

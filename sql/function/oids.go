@@ -37,7 +37,3 @@ var typeProcs = func() map[uint32]string {
 	}
 	return m
 }()
-
-// TypeProcs returns the functions that pg_type and pg_am refer to by OID and
-// that cannot be called here.
-func TypeProcs() map[uint32]string { return typeProcs }

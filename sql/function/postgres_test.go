@@ -53,7 +53,7 @@ func TestPostgres(t *testing.T) {
 				}
 			}
 			if n, ok := d.(*numeric.Dec); ok {
-				ty = NumericTypeOf(n)
+				ty = numericTypeOf(n)
 			}
 			ds, ts = append(ds, d), append(ts, ty)
 		}

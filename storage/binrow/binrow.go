@@ -47,42 +47,8 @@ func NewRow(b []byte, arity int) (Row, error) {
 	return Row{b, arity, h}, nil
 }
 
-// FromManifest cuts the big-endian arity prefix that manifests put before an
-// image. An empty b is a row of no fields.
-func FromManifest(b []byte) (image []byte, arity int, err error) {
-	if len(b) == 0 {
-		return nil, 0, nil
-	}
-	if len(b) < 4 {
-		return nil, 0, corrupt("%d bytes", len(b))
-	}
-	arity = int(int32(binary.BigEndian.Uint32(b)))
-	if _, err := NewRow(b[4:], arity); err != nil {
-		return nil, 0, err
-	}
-	return b[4:], arity, nil
-}
-
-// ToManifest puts the arity prefix before an image.
-func ToManifest(image []byte, arity int) []byte {
-	out := make([]byte, 4, 4+len(image))
-	binary.BigEndian.PutUint32(out, uint32(arity))
-	return append(out, image...)
-}
-
-// Arity returns the number of fields.
-func (r Row) Arity() int { return r.arity }
-
-// Kind returns the row kind in the header.
-func (r Row) Kind() uint8 { return r.b[0] }
-
 // IsNull reports whether field i is null.
 func (r Row) IsNull(i int) bool { return r.b[(i+8)>>3]&(1<<((i+8)&7)) != 0 }
-
-func (r Row) slot(i int) []byte { return r.b[r.header+8*i:] }
-
-// Int64 returns the slot of field i, which must hold an integer of w bytes.
-func (r Row) Int64(i, w int) int64 { return readInt(r.slot(i), w) }
 
 func readInt(b []byte, w int) int64 {
 	switch w {
@@ -95,9 +61,6 @@ func readInt(b []byte, w int) int64 {
 	}
 	return int64(binary.LittleEndian.Uint64(b))
 }
-
-// Bytes returns the bytes of a text or binary field.
-func (r Row) Bytes(i int) ([]byte, error) { return varBytes(r.b, r.header+8*i) }
 
 // varBytes resolves the slot at pos of a text-like value in image b.
 func varBytes(b []byte, pos int) ([]byte, error) {

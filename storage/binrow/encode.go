@@ -28,9 +28,6 @@ func (w *Builder) Reset(arity int) {
 	clear(w.b)
 }
 
-// Bytes returns the image; it is valid until the next Reset.
-func (w *Builder) Bytes() []byte { return w.b }
-
 func (w *Builder) slot(i int) []byte { return w.b[w.header+8*i:] }
 
 // SetNull makes field i null. t matters: Java reserves variable space under the

@@ -21,8 +21,6 @@ type column interface {
 	// ones among them, as positions from base on.
 	part(ctx context.Context, rows int, keep []uint16, base int) error
 	finish() (arrow.Array, error)
-	// chunks calls fn for each column chunk reader.
-	chunks(fn func(*chunkReader))
 	close()
 }
 
@@ -41,8 +39,6 @@ type flatColumn struct {
 func newFlat(r *Reader, b *bnode) *flatColumn {
 	return &flatColumn{chunkReader: chunkReader{r: r, leaf: b.leaf, sink: newSink(b.leaf, b.dt, b.t.IsTextLike())}}
 }
-
-func (f *flatColumn) chunks(fn func(*chunkReader)) { fn(&f.chunkReader) }
 
 func (f *flatColumn) start(ctx context.Context, g int, runs []*run, from int64) error {
 	from, err := f.chunkReader.start(ctx, g, runs, from)
@@ -234,5 +230,4 @@ func (m *missingColumn) start(context.Context, int, []*run, int64) error { retur
 func (m *missingColumn) begin(n int)                                     { m.n = n }
 func (m *missingColumn) part(context.Context, int, []uint16, int) error  { return nil }
 func (m *missingColumn) finish() (arrow.Array, error)                    { return vec.MakeNull(m.dt, m.n), nil }
-func (m *missingColumn) chunks(func(*chunkReader))                       {}
 func (m *missingColumn) close()                                          {}

@@ -70,12 +70,6 @@ func newNested(r *Reader, b *bnode) *nestedColumn {
 	return c
 }
 
-func (c *nestedColumn) chunks(fn func(*chunkReader)) {
-	for _, l := range c.leaves {
-		fn(&l.chunkReader)
-	}
-}
-
 func (c *nestedColumn) start(ctx context.Context, g int, runs []*run, from int64) error {
 	for _, l := range c.leaves {
 		l.defBuf, l.repBuf, l.bufAt = l.defBuf[:0], l.repBuf[:0], 0
