@@ -96,7 +96,11 @@ var errorTable = []errorRule{
 		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "snapshot version %d is not supported", e.Version)
 	}),
 	sentinel("schema.ErrNotFound", schema.ErrNotFound, func(err error) *pgerr.Error {
-		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+		if missing := (*fileio.MissingError)(nil); errors.As(err, &missing) {
+			return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+		}
+		// Another process dropped or renamed it while the statement ran.
+		return pgerr.Wrap(err, pgerr.UndefinedTable, "the table does not exist any more: %s", err.Error())
 	}),
 	typed("commit.ConflictError", func(e *commit.ConflictError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").

@@ -323,6 +323,11 @@ func (j *job) publish(ctx context.Context, s *snapshot.Snapshot) (int64, error) 
 		there, verr := snaps.At(vctx, s.ID)
 		switch {
 		case errors.Is(verr, fileio.ErrNotExist):
+			if errors.Is(err, fileio.ErrNotExist) { // the table itself, perhaps
+				if _, serr := j.p.o.Schemas.Latest(vctx); errors.Is(serr, schema.ErrNotFound) {
+					return 0, serr
+				}
+			}
 			return 0, err
 		case verr != nil:
 			j.unknown = true

@@ -251,3 +251,33 @@ func TestFaults(t *testing.T) {
 		}
 	}
 }
+
+// TestBeingExpired: expiry deletes a snapshot's files before the snapshot. Who
+// meets a missing file in between is told that the snapshot has expired.
+func TestBeingExpired(t *testing.T) {
+	const dir = "dv.db/pk"
+	ctx := context.Background()
+	m, _ := loadMem(t, dir)
+	env := NewEnv(m, EnvOptions{})
+	defer env.Close()
+	tb := Open(env, dir)
+	at, err := tb.Resolve(ctx, snapshot.Ref{Kind: snapshot.ID, ID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Delete(ctx, dir+"/manifest/"+at.Snap.DeltaManifestList, dir+"/manifest/"+at.Snap.BaseManifestList); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := tb.Plan(ctx, Scan{At: at, Limit: -1})
+		done <- err
+	}()
+	if err := m.Delete(ctx, tb.Snapshots("").Path(1), dir+"/snapshot/EARLIEST"); err != nil {
+		t.Fatal(err)
+	}
+	var nf *snapshot.NotFoundError
+	if err := <-done; !errors.As(err, &nf) || !nf.Expired {
+		t.Errorf("a snapshot that is being expired: %v", err)
+	}
+}

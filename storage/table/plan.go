@@ -329,8 +329,11 @@ func (t *FileStore) explain(ctx context.Context, st *state, at snapshot.Ref, err
 		return err
 	}
 	now, gone := st.snapshots.Get(ctx, st.snap.ID)
-	for end := time.Now().Add(expiryWait); gone == nil && st.snapshots.Outdated(ctx, st.snap.ID) && time.Now().Before(end); {
+	for end := time.Now().Add(expiryWait); gone == nil && now.DeltaManifestList == st.snap.DeltaManifestList; {
 		// Expiry deletes a snapshot's files before the snapshot: it may be at work.
+		if id, lerr := st.snapshots.LatestID(ctx); lerr != nil || id <= st.snap.ID || time.Now().After(end) {
+			break
+		}
 		select {
 		case <-ctx.Done():
 			return err
