@@ -10,6 +10,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/function"
 )
 
 // Session is one connection's state: settings, transaction, prepared statements
@@ -109,6 +110,11 @@ func (s *Session) TextStyle() *pgtext.Style { return s.set.use().style }
 // when there is no such object.
 func (s *Session) OIDName(k types.Kind, oid int64) (string, bool) {
 	return s.env().oidName(s.ctx, k, oid)
+}
+
+// NamedOID finds the object that text names as a value of a reg* kind.
+func (s *Session) NamedOID(k types.Kind, name string) (int64, error) {
+	return function.RegOID(s.ctx, s.env(), k, name)
 }
 
 // TextSettings are the settings that shape values in text form.

@@ -13,6 +13,7 @@ import (
 // decoder turns parameters of Bind into datums.
 type decoder struct {
 	style *pgtext.Style
+	sess  Session
 }
 
 // param decodes parameter number num of type t, which is not NULL. b is copied
@@ -58,6 +59,10 @@ func (d *decoder) text(t types.Type, b []byte) (types.Datum, error) {
 	case types.Unknown, types.Text, types.Varchar:
 		if t.Mod == 0 {
 			return s, nil
+		}
+	case types.RegClass, types.RegProc, types.RegType, types.RegNamespace, types.RegRole:
+		if r, ok := d.sess.(OIDReader); ok {
+			return r.NamedOID(t.Kind, s)
 		}
 	}
 	return pgtext.Parse(t, s, d.style)

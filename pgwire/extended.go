@@ -76,7 +76,7 @@ func (c *conn) bind(body []byte) error {
 			n, p.Name, k))
 	}
 	args := make([]types.Datum, len(m.Parameters))
-	d := decoder{style: c.styles.get(c.sess)}
+	d := decoder{style: c.styles.get(c.sess), sess: c.sess}
 	for i, b := range m.Parameters {
 		if b == nil {
 			continue

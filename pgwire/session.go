@@ -95,3 +95,11 @@ type OIDNamer interface {
 	// then prints as its number.
 	OIDName(k types.Kind, oid int64) (name string, ok bool)
 }
+
+// OIDReader is a session that finds the object that text names as a value of a
+// reg* type: a parameter of Bind, such as 'orders' for regclass.
+type OIDReader interface {
+	// NamedOID is the input function of k: a name or a number; an error as
+	// PostgreSQL words it when there is no such object.
+	NamedOID(k types.Kind, name string) (oid int64, err error)
+}

@@ -86,6 +86,12 @@ func procName(oid uint32) (string, bool) {
 	return "", false
 }
 
+// RegOID is the input function of a reg* type outside of expressions, such as for
+// a parameter.
+func RegOID(ctx context.Context, env Env, k types.Kind, s string) (int64, error) {
+	return parseReg(&Call{Ctx: ctx, Env: env}, k, s)
+}
+
 func parseReg(c *Call, k types.Kind, s string) (int64, error) {
 	s = strings.TrimSpace(s)
 	if s == "-" {
