@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
@@ -121,10 +123,22 @@ func (r *TableRelation) apply(b *vec.Batch, columns []int) (*vec.Batch, error) {
 		}
 		var err error
 		if out.Cols[i], err = r.convert[c].cast(b.Cols[i]); err != nil {
-			return nil, fmt.Errorf("column %q: %w", r.cols[c].Name, err)
+			return nil, r.unreadable(c, err)
 		}
 	}
 	return &out, nil
+}
+
+// unreadable says which column holds text that is no value of its type: other
+// engines see text only, and may have written what they liked.
+func (r *TableRelation) unreadable(c int, err error) error {
+	name := r.cols[c].Name
+	var inner *pgerr.Error
+	if !errors.As(err, &inner) {
+		return fmt.Errorf("column %q: %w", name, err)
+	}
+	pe := pgerr.Wrap(err, inner.Code, "%s", inner.Message).WithDetail("Column %q of relation %q is stored as text, which another program may write.", name, r.name)
+	return pe.WithHint("ALTER TABLE %s.%s RESET ('pg-type.%s') shows the column as text.", r.sqlSchema, r.name, name)
 }
 
 func (r *TableRelation) readConverted(ctx context.Context, s table.Scan, p table.Split, o table.ReadOptions) (table.SplitReader, error) {

@@ -393,17 +393,17 @@ func deref(s *string) string {
 	return *s
 }
 
-// setOptions is SET (...) and RESET (...).
+// setOptions is SET (...) and RESET (...). The options are checked together, as
+// they may lean on each other.
 func (a *alteration) setOptions(c *ast.AlterCmd) error {
+	var changes []schema.Change
 	for _, o := range c.Options {
 		key, value, err := tableOption(a.text, o)
 		if err != nil {
 			return err
 		}
 		if c.Op == ast.ResetOptions {
-			if err := a.do(&a.after, schema.RemoveOption{Key: key}); err != nil {
-				return err
-			}
+			changes = append(changes, schema.RemoveOption{Key: key})
 			continue
 		}
 		if err := refuseOption(a.text, o.Pos, key, value); err != nil {
@@ -412,11 +412,9 @@ func (a *alteration) setOptions(c *ast.AlterCmd) error {
 		if !optionKnown(key) {
 			a.notes = append(a.notes, "table option "+ast.QuoteIdent(key)+" is not known; it is kept")
 		}
-		if err := a.do(&a.after, schema.SetOption{Key: key, Value: value}); err != nil {
-			return err
-		}
+		changes = append(changes, schema.SetOption{Key: key, Value: value})
 	}
-	return nil
+	return a.do(&a.after, changes...)
 }
 
 // stage hands everything to the session's editor.

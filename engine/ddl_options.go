@@ -28,7 +28,7 @@ var knownOptionSet = sync.OnceValue(func() map[string]bool {
 // optionFamilies are prefixes of options whose names hold a column or a key of
 // some other program.
 var optionFamilies = []string{
-	"fields.", "file-index.", "parquet.", "orc.", "avro.", "csv.", "json.", "lance.", "vortex.", "metadata.iceberg.", "pg-", "pg.",
+	"fields.", "file-index.", "parquet.", "orc.", "avro.", "csv.", "json.", "lance.", "vortex.", "metadata.iceberg.", "pg-type.", "pg-default.", "pg-constraint.",
 	"partition.", "file.compression.per.level", "file.format.per.level", "blob-descriptor.", "lookup.", "sink.", "scan.", "source.",
 	"hive.", "spark.", "flink.", "read.", "write.", "format.", "delta.", "variant.", "vector.", "schema.", "tag.", "commit.", "cdc.",
 	"jdbc.", "fs.", "s3.", "oss.", "hadoop.", "dfs.", "rest.", "consumer.", "end-input.",
@@ -40,8 +40,12 @@ var storageParameters = map[string]bool{
 	"vacuum_index_cleanup": true, "vacuum_truncate": true, "log_autovacuum_min_duration": true,
 }
 
+// insertModeOption is what INSERT does with an existing key of this table, in place
+// of the setting paimon.insert_mode.
+const insertModeOption = "pg.insert-mode"
+
 func optionKnown(key string) bool {
-	if knownOptionSet()[key] || storageParameters[key] || strings.HasPrefix(key, "autovacuum_") || strings.HasPrefix(key, "toast.") {
+	if key == insertModeOption || knownOptionSet()[key] || storageParameters[key] || strings.HasPrefix(key, "autovacuum_") || strings.HasPrefix(key, "toast.") {
 		return true
 	}
 	if strings.HasSuffix(key, ".stats-mode") {
@@ -106,9 +110,10 @@ func refuseOption(text string, pos ast.Pos, key, value string) error {
 		if value != "table" {
 			return errAt(text, pos, pgerr.FeatureNotSupported, "tables of type %q are not supported", value)
 		}
-	}
-	if strings.HasPrefix(key, "pg-type.") || strings.HasPrefix(key, "pg-default.") || strings.HasPrefix(key, "pg-constraint.") {
-		return nil // SHOW CREATE TABLE of older tables may name them
+	case insertModeOption:
+		if value != "upsert" && value != "strict" {
+			return pgerr.New(pgerr.InvalidParameterValue, "invalid value for option %q: %q", key, value).WithHint("Available values: upsert, strict.")
+		}
 	}
 	return nil
 }

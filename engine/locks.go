@@ -69,6 +69,7 @@ type lockOwner struct {
 	held  map[lockTarget]lockMode
 	waits *lockRequest
 	on    lockTarget // what waits is for
+	name  string     // the relation of on, as messages show it; "" = none
 }
 
 // lockManager keeps the locks of an engine.
@@ -161,13 +162,13 @@ func (l *lockManager) request(o *lockOwner, t lockTarget, mode lockMode, w lockW
 	} else {
 		st.queue = append(st.queue, req)
 	}
-	o.waits, o.on = req, t
+	o.waits, o.on, o.name = req, t, w.name
 	l.waiting[o] = struct{}{}
 	if path := l.cycle(o); path != nil {
 		st.queue = slices.DeleteFunc(st.queue, func(r *lockRequest) bool { return r == req })
 		l.stopped(o)
 		l.grant(t, st)
-		return nil, deadlock(path, w.name)
+		return nil, deadlock(path)
 	}
 	return req, nil
 }
@@ -258,7 +259,7 @@ func (l *lockManager) cycle(o *lockOwner) []*lockOwner {
 	return nil
 }
 
-func deadlock(path []*lockOwner, name string) error {
+func deadlock(path []*lockOwner) error {
 	detail := ""
 	for i, o := range path {
 		next := path[(i+1)%len(path)]
@@ -267,8 +268,8 @@ func deadlock(path []*lockOwner, name string) error {
 			what = "relation"
 		}
 		rel := o.on.table
-		if i == 0 && name != "" {
-			rel = name
+		if o.name != "" {
+			rel = o.name
 		}
 		mode := "ExclusiveLock"
 		if o.waits != nil && o.on.key == "" {
@@ -318,13 +319,6 @@ func (l *lockManager) release(o *lockOwner) {
 		l.grant(t, st)
 	}
 	clear(o.held)
-}
-
-// held returns how many locks there are, for tests and metrics.
-func (l *lockManager) held() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.locks)
 }
 
 // owner returns the transaction's face to the lock manager.

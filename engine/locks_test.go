@@ -43,6 +43,7 @@ func TestLockManager(t *testing.T) {
 					owners[target] = o
 					mu.Unlock()
 					mine = append(mine, target)
+					runtime.Gosched() // else few processors run the owners one after the other
 				}
 				mu.Lock()
 				for _, m := range mine {
@@ -123,4 +124,11 @@ func (l *lockManager) queued(t lockTarget) int {
 		return len(s.queue)
 	}
 	return 0
+}
+
+// held returns how many locks there are.
+func (l *lockManager) held() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.locks)
 }

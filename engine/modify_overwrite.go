@@ -153,7 +153,8 @@ func (s *Session) inPresent(rel catalog.Relation) error {
 	if s.set.use().scanVersion == "" {
 		return nil
 	}
-	return pgerr.New(pgerr.ObjectNotInPrerequisiteState, "cannot change table %q while paimon.scan_version is set", rel.Name())
+	return pgerr.New(pgerr.ObjectNotInPrerequisiteState, "cannot change table %q while paimon.scan_version is set", rel.Name()).
+		WithHint("RESET paimon.scan_version returns the session to the present.")
 }
 
 // runTruncate is TRUNCATE. RESTART IDENTITY has nothing to restart here.

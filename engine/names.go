@@ -20,7 +20,18 @@ func (s *Setting) bare(v string) string {
 
 // unsupported is the error of a statement that is understood but not done yet.
 func unsupported(st ast.Stmt) *pgerr.Error {
-	return pgerr.New(pgerr.FeatureNotSupported, "%s is not supported yet", commandName(st))
+	err := pgerr.New(pgerr.FeatureNotSupported, "%s is not supported yet", commandName(st))
+	switch commandName(st) {
+	case "VACUUM":
+		err.WithHint("Tables are compacted in the background; CALL sys.compact and sys.expire_snapshots do it now.")
+	case "ANALYZE":
+		err.WithHint("Plans use the statistics in the data files; there is nothing to collect.")
+	case "CREATE DATABASE":
+		err.WithHint("There is one database, the warehouse; CREATE SCHEMA makes a Paimon database.")
+	case "CREATE INDEX":
+		err.WithHint("Tables are kept sorted by their primary key; nothing else speeds up single rows.")
+	}
+	return err
 }
 
 // writes returns the name of a statement that changes data or definitions.

@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
 
@@ -175,7 +177,13 @@ func TestDeadlock(t *testing.T) {
 	expect(t, b, "UPDATE t SET v = 2 WHERE id = 2", "UPDATE 1 T")
 	done := async(a, "UPDATE t SET v = 1 WHERE id = 2")
 	waiting(t, e, 1)
-	expect(t, b, "UPDATE t SET v = 2 WHERE id = 1", "ERROR 40P01 deadlock detected E")
+	var dead *pgerr.Error
+	if err := b.Query(context.Background(), "UPDATE t SET v = 2 WHERE id = 1", &recorder{s: b}); !errors.As(err, &dead) || dead.Code != pgerr.DeadlockDetected {
+		t.Fatalf("got %v, want a deadlock", err)
+	}
+	if want := `on a row of relation "t"`; strings.Count(dead.Detail, want) != 2 {
+		t.Errorf("the detail should say %s of both: %s", want, dead.Detail)
+	}
 	expect(t, b, "ROLLBACK", "ROLLBACK I")
 	if got := <-done; got != "UPDATE 1\nT" {
 		t.Fatalf("got %s", got)
