@@ -86,6 +86,8 @@ var errorTable = []errorRule{
 		}
 		if e.Earliest > 0 && e.Latest > 0 {
 			pe.WithHint("Snapshots %d to %d can be read.", e.Earliest, e.Latest)
+		} else if e.Ref.Kind == snapshot.Version {
+			pe.WithHint("The system tables $tags and $snapshots of the table list them.")
 		}
 		return pe
 	}),
@@ -118,7 +120,7 @@ var errorTable = []errorRule{
 	}),
 	typed("table.BucketCountError", func(e *table.BucketCountError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.ObjectNotInPrerequisiteState, "%s", e.Error()).
-			WithHint("CALL sys.rescale rewrites the files with the new number of buckets.")
+			WithHint("INSERT OVERWRITE t SELECT * FROM t rewrites the files with %d buckets; ALTER TABLE t SET ('bucket' = '%d') goes back.", e.Want, e.Have)
 	}),
 	typed("schema.ChangeError", func(e *schema.ChangeError, err error) *pgerr.Error {
 		code := pgerr.InvalidTableDefinition

@@ -13,11 +13,11 @@ func (a *app) compact(ctx context.Context, args []string) error {
 	fs.String("warehouse", "", "path or URI of the warehouse")
 	fs.String("table", "", "the table, as schema.table")
 	fs.Bool("full", false, "rewrite everything into the highest level, not only what is worth it")
-	fs.String("order", "", "sort append files: zorder, hilbert or order")
-	fs.String("by", "", "columns of --order, by comma")
+	fs.String("order", "", "not supported yet: sort append files by zorder, hilbert or order")
+	fs.String("by", "", "not supported yet: columns of --order, by comma")
 	fs.String("where", "", "condition over partition columns: which partitions to compact")
 	fs.String("memory", "", "memory that the job may use, such as 4GB; empty = half of the machine's")
-	fs.String("temp-dir", "", "where the job is to spill; empty = the system's")
+	fs.String("temp-dir", "", "where temporary files are put; empty = the system's")
 	fs.String("log-level", "warn", "debug, info, warn or error")
 	if err := fs.parse(args); err != nil {
 		return err

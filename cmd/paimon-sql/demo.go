@@ -17,7 +17,7 @@ func (a *app) demo(ctx context.Context, args []string) error {
 	fs.String("warehouse", "", "path or URI of the warehouse")
 	fs.Bool("queries", false, "run five queries on the tables")
 	fs.String("memory", "", "memory that the queries may use")
-	fs.String("temp-dir", "", "where queries are to spill; empty = the system's")
+	fs.String("temp-dir", "", "where temporary files are put; empty = the system's")
 	if err := fs.parse(args); err != nil {
 		return err
 	}

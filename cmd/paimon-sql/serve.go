@@ -57,7 +57,7 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	fs.String("memory", "", "memory that all queries may use, such as 4GB; empty = half of the machine's")
 	fs.Int("max-connections", 100, "connections at once")
 	fs.Int("cpus", 0, "CPU slots of queries; 0 = all")
-	fs.String("temp-dir", "", "where queries are to spill; empty = the system's")
+	fs.String("temp-dir", "", "where temporary files are put; empty = the system's")
 	fs.String("database", "", "a database name besides paimon; without a password every name will do")
 	fs.String("tls-cert", "", "PEM file of the certificate")
 	fs.String("tls-key", "", "PEM file of the certificate's key")

@@ -63,7 +63,7 @@ func (a *app) sql(ctx context.Context, args []string) error {
 	fs.Var(set, "set", "a setting, name=value; may be repeated")
 	fs.String("format", "table", "table, csv, json, jsonl or markdown")
 	fs.String("memory", "", "memory that all queries may use, such as 4GB")
-	fs.String("temp-dir", "", "where queries are to spill; empty = the system's")
+	fs.String("temp-dir", "", "where temporary files are put; empty = the system's")
 	fs.String("log-level", "warn", "debug, info, warn or error")
 	if err := fs.parse(args); err != nil {
 		return err

@@ -230,7 +230,10 @@ type BucketCountError struct {
 }
 
 func (e *BucketCountError) Error() string {
-	return fmt.Sprintf("table has %d buckets, but the files of partition %q were written with %d", e.Want, e.Partition, e.Have)
+	if e.Partition == "" {
+		return fmt.Sprintf("the table has %d buckets, but its files were written with %d", e.Want, e.Have)
+	}
+	return fmt.Sprintf("the table has %d buckets, but the files of partition %s were written with %d", e.Want, e.Partition, e.Have)
 }
 
 // Maintenance is what keeps a table readable and small.
