@@ -304,30 +304,6 @@ func (c *Filesystem) sweepHints(ctx context.Context, dir string) error {
 	return c.env.IO.DeleteDir(ctx, dir)
 }
 
-// sweepRemains frees the name of a table that is no more: a writer of another
-// process that had not noticed makes directories and files anew in its place. None
-// of them is in a snapshot, and none will be.
-func (c *Filesystem) sweepRemains(ctx context.Context, dir string) error {
-	es, err := c.env.IO.List(ctx, dir)
-	if err != nil || len(es) == 0 {
-		return err
-	}
-	if es, err = c.env.IO.List(ctx, dir+"/snapshot"); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(es, func(e fileio.Entry) bool { return strings.HasPrefix(e.Name, "snapshot-") }) {
-		return nil
-	}
-	trash, err := c.detach(ctx, dir)
-	if errors.Is(err, fileio.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return c.destroy(ctx, trash)
-}
-
 // moveIn renames a staging directory, if there is one, to a table's; moved says that
 // the latter did not exist before.
 func (c *Filesystem) moveIn(ctx context.Context, staged, dir string) (moved bool, err error) {
@@ -451,9 +427,6 @@ func (c *Filesystem) RenameTable(ctx context.Context, sqlSchema, name, newSchema
 	}
 	if len(ids) > 0 {
 		return fmt.Errorf("relation %q: %w", newName, ErrRelationExists)
-	}
-	if err := c.sweepRemains(ctx, to); err != nil {
-		return err
 	}
 	err = c.renameDir(ctx, from, to)
 	if errors.Is(err, fileio.ErrNotExist) {
