@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/aggregate"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -47,7 +48,7 @@ func TestSort(t *testing.T) {
 	noLeaks(t)
 	r := newRand(t)
 	all := []types.Type{tInt8, tInt4, types.Of(types.Int2), tText, tNum, tFloat, tDate, types.Of(types.UUID), types.Of(types.Bool)}
-	for range 150 {
+	for range testkit.Rounds(40) {
 		n := r.IntN(400)
 		if r.IntN(20) == 0 {
 			n = 40_000 // several runs

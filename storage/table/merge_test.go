@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
@@ -22,7 +23,7 @@ func TestMergeAgainstMap(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 6))
-	for i := range 150 {
+	for i := range testkit.Rounds(60) {
 		one(t, r, i)
 		if t.Failed() {
 			t.Fatalf("round %d of seed %d", i, seed)

@@ -72,7 +72,7 @@ type verdict struct {
 // PATTERN narrows it down, -report FILE writes what did not pass.
 func TestCases(t *testing.T) {
 	if os.Getenv("PAIMON_SQL_INTEROP") == "" && *only == "" {
-		t.Skip("set PAIMON_SQL_INTEROP=1, or use make interop")
+		t.Skip("needs PAIMON_SQL_INTEROP=1, as make interop sets it")
 	}
 	root := testserver.Shared(t, "fixtures")
 	lists := []struct {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
 )
 
@@ -48,8 +49,8 @@ func TestLostUpdates(t *testing.T) {
 	c := servers[0].connect(t)
 	run(t, c, "create table counters (k int primary key, n bigint not null)",
 		"insert into counters select g, 0 from generate_series(1, 10) g")
-	clients, updates := 8, 10*soak()
-	if soak() > 1 {
+	clients, updates := 8, 10*testkit.Factor()
+	if testkit.Factor() > 1 {
 		clients, updates = 32, 200
 	}
 	var acked [11]atomic.Int64
@@ -92,8 +93,8 @@ func TestBank(t *testing.T) {
 		"insert into tellers select g, 1 + g % 4, 0 from generate_series(1, 40) g",
 		"insert into branches select g, 0 from generate_series(1, 4) g")
 	clients, each_ := 8, 3
-	if soak() > 1 {
-		clients, each_ = 32, 20*soak()
+	if testkit.Factor() > 1 {
+		clients, each_ = 32, 20*testkit.Factor()
 	}
 	var done, again atomic.Int64
 	each(t, []*server{s}, clients, func(i int, c *pgx.Conn) {
@@ -153,8 +154,8 @@ func TestTwoServers(t *testing.T) {
 		"create table kv (k int primary key, writer int, n int) with ('bucket' = '2')",
 		"create table plog (p text, writer int, n int) partitioned by (p)")
 	writers, commits := 4, 5
-	if soak() > 1 {
-		writers, commits = 16, 20*soak()
+	if testkit.Factor() > 1 {
+		writers, commits = 16, 20*testkit.Factor()
 	}
 	each(t, servers, writers, func(i int, c *pgx.Conn) {
 		for n := range commits {
@@ -197,7 +198,7 @@ func TestKill(t *testing.T) {
 	s := serve(t, wh)
 	run(t, s.connect(t), "create table log (writer int, n int, part int)", "create table kv (k int primary key, n int)")
 	rounds, clients := 3, 4
-	if soak() > 1 {
+	if testkit.Factor() > 1 {
 		rounds, clients = 15, 8
 	}
 	seed := uint64(time.Now().UnixNano())
@@ -272,8 +273,8 @@ func TestKill(t *testing.T) {
 // TestSteadyUpserts is a service's day in miniature: a steady rate of upserts
 // with compaction; files per bucket, memory and read time must not grow.
 func TestSteadyUpserts(t *testing.T) {
-	if soak() == 1 {
-		t.Skip("set PAIMON_SQL_SOAK, or use make soak")
+	if testkit.Factor() == 1 {
+		t.Skip("needs PAIMON_SQL_SOAK above 1, as make soak sets it")
 	}
 	wh := filepath.Join(t.TempDir(), "wh")
 	s := serve(t, wh)

@@ -26,14 +26,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// soak is the factor by which the long forms are longer.
-func soak() int {
-	if n, err := strconv.Atoi(os.Getenv("PAIMON_SQL_SOAK")); err == nil && n > 0 {
-		return n
-	}
-	return 1
-}
-
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "paimon-sql-bin")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 // its own, by both protocols. All but paimon*.slt were recorded on PostgreSQL 15.
 func TestDDL(t *testing.T) {
 	if *dir != "" && *dir != "ddl" {
-		t.Skip("not asked for")
+		t.Skip("needs -dir ddl, or no -dir")
 	}
 	for _, mode := range []sqllogic.Mode{sqllogic.Simple, sqllogic.Extended} {
 		var total sqllogic.Result

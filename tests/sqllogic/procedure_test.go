@@ -13,7 +13,7 @@ import (
 // own, by both protocols.
 func TestProcedures(t *testing.T) {
 	if *dir != "" && *dir != "procedure" {
-		t.Skip("not asked for")
+		t.Skip("needs -dir procedure, or no -dir")
 	}
 	for _, mode := range []sqllogic.Mode{sqllogic.Simple, sqllogic.Extended} {
 		for _, f := range files(t, "procedure") {

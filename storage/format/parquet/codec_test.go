@@ -6,6 +6,8 @@ import (
 	"math/rand"
 	"testing"
 	"time"
+
+	"github.com/paimon-sql/paimon-sql/internal/testkit"
 )
 
 // slowLZ4 decodes an LZ4 block by the letter of its format.
@@ -52,7 +54,7 @@ func TestCodecs(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &compressor{codec: id, level: 1}
-		for i := 0; i < 300; i++ {
+		for i := 0; i < testkit.Rounds(100); i++ {
 			src := make([]byte, rng.Intn(5000))
 			if i < 8 {
 				src = make([]byte, 50_000+rng.Intn(300_000))

@@ -16,6 +16,7 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
@@ -117,7 +118,7 @@ func TestForeignEncodings(t *testing.T) {
 		if err := checkFixed(b.Bytes(), rows); err != nil {
 			t.Fatalf("file %d: %v", i, err)
 		}
-		if err := checkFile(fmt.Sprintf("foreign%d", i), b.Bytes(), rng, 6); err != nil {
+		if err := checkFile(fmt.Sprintf("foreign%d", i), b.Bytes(), rng, testkit.Rounds(2)); err != nil {
 			t.Fatalf("file %d: %v", i, err)
 		}
 	}
