@@ -378,6 +378,7 @@ func TestSQLCommand(t *testing.T) {
 		{"SHOW nope\n\\p\n\\r\nSHOW jit;\n", []string{"--format", "csv"}, 0, "SHOW nope\nQuery buffer reset (cleared).\njit\noff\n", ""},
 		{"SELECT '\n\\q' AS a;\n", []string{"--format", "jsonl"}, 0, `{"a":"\n\\q"}` + "\n", ""},
 		{"", []string{"-c", `\dn`, "--format", "csv"}, 0, "schema_name\npublic\n", ""},
+		{"", []string{"-c", `\x`, "-c", "SELECT 1 AS a"}, 0, "Expanded display is on.\n-[ RECORD 1 ]\na | 1\n(1 row)\n\n", ""},
 		{"", []string{"-c", `\zz`}, 1, "", "unknown command \\zz; \\? lists commands\n"},
 		{"SHOW nope;\nSHOW jit;", nil, 1, "", "ERROR:  42704: unrecognized configuration parameter \"nope\"\n"},
 		{"SET jit = off; SHOW jit;", []string{"-f", "-", "--format", "csv"}, 0, "jit\noff\n", ""},

@@ -120,11 +120,14 @@ func (a *app) sql(ctx context.Context, args []string) error {
 		return err
 	}
 	r := &results{p: p, out: out, err: a.err}
+	s := &sh{a: a, c: c, ctx: ctx, out: out, format: fs.value("format")}
 	for _, sql := range commands {
 		if cmd := strings.TrimSpace(sql); strings.HasPrefix(cmd, `\`) {
-			s := &sh{a: a, c: c, ctx: ctx, out: out, format: fs.value("format")}
 			if s.meta(cmd); s.failed {
 				return errReported
+			}
+			if t, ok := p.(*tablePrinter); ok {
+				t.expanded = s.expanded
 			}
 			continue
 		}
