@@ -195,14 +195,14 @@ func (j *job) write(ctx context.Context, st *state) (*snapshot.Snapshot, error) 
 	s := &snapshot.Snapshot{
 		Version: snapshot.CurrentVersion, UUID: newUUID(), ID: 1, SchemaID: j.sch.ID,
 		BaseManifestList: baseList, BaseManifestListSize: &baseSize,
-		DeltaManifestList: j.delta.list, DeltaManifestListSize: &j.delta.size,
+		DeltaManifestList: j.delta.list, DeltaManifestListSize: own(j.delta.size),
 		IndexManifest: index, CommitUser: j.user, CommitIdentifier: j.identifier, CommitKind: string(j.kind),
 		TimeMillis: now, DeltaRecordCount: &added, Watermark: j.c.Watermark,
-		Statistics: j.c.Statistics, Properties: j.c.Properties, NextRowID: &st.nextRow, Operation: operation(j.c.Operation),
+		Statistics: j.c.Statistics, Properties: j.c.Properties, NextRowID: own(st.nextRow), Operation: operation(j.c.Operation),
 	}
 	if j.chlog != nil {
 		rows := countRows(j.changelog, manifest.Add)
-		s.ChangelogManifestList, s.ChangelogManifestListSize, s.ChangelogRecordCount = j.chlog.list, &j.chlog.size, &rows
+		s.ChangelogManifestList, s.ChangelogManifestListSize, s.ChangelogRecordCount = j.chlog.list, own(j.chlog.size), &rows
 	}
 	if latest != nil {
 		s.ID = latest.ID + 1
@@ -223,6 +223,10 @@ func (j *job) write(ctx context.Context, st *state) (*snapshot.Snapshot, error) 
 	s.TotalRecordCount = &total
 	return s, nil
 }
+
+// own makes a number of the snapshot's own: a pointer into the attempt would keep
+// the attempt alive with the snapshot, and with it the one before it, and so on.
+func own(v int64) *int64 { return &v }
 
 // totalOf returns the physical rows of the newest snapshot; old writers did not
 // say.

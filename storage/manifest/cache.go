@@ -77,6 +77,9 @@ func (c *Cache) PutIndex(path string, es []IndexEntry, size int) {
 	c.indexes.Put(path, es, int64(len(es)*(int(unsafe.Sizeof(IndexEntry{}))+64)+4*size+256))
 }
 
+// Used returns the bytes held.
+func (c *Cache) Used() int64 { return c.entries.Used() + c.lists.Used() + c.indexes.Used() }
+
 // Forget drops what is kept of files that were deleted.
 func (c *Cache) Forget(paths ...string) {
 	for _, p := range paths {
