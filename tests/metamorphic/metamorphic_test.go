@@ -127,6 +127,9 @@ func TestAnswersDoNotDependOnSettings(t *testing.T) {
 			if strings.Contains(q, "LATERAL") && (size < 16 || off != "") {
 				continue // minutes, not more insight
 			}
+			if size < 16 && r.IntN(3) > 0 {
+				continue // tiny batches are slow: these in other rounds, other runs
+			}
 			got, err := answer(c, q)
 			if err != nil {
 				t.Errorf("vector_size %d, workers %d, off %q: %s: %v", size, workers, off, q, err)
