@@ -27,7 +27,7 @@ var (
 
 // timeout is for one statement: far more than any needs, far less than a test
 // run has.
-const timeout = 10 * time.Second
+const timeout = 30 * time.Second
 
 // server is one server for the whole package: files only read, so they may share
 // it.
