@@ -134,8 +134,8 @@ func TestLocalPaths(t *testing.T) {
 	if _, err := l.Open(ctx, "plain/below"); !errors.Is(err, ErrNotExist) {
 		t.Errorf("below a file: %v", err)
 	}
-	if _, err := Open("s3://bucket/warehouse"); !errors.As(err, &un) {
-		t.Errorf("open s3: %v", err)
+	if _, err := Open("hdfs://bucket/warehouse"); !errors.As(err, &un) {
+		t.Errorf("open hdfs: %v", err)
 	}
 }
 

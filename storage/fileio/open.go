@@ -3,9 +3,9 @@ package fileio
 import "strings"
 
 // Open returns the FileIO of a warehouse given as a path or URI: a directory or
-// file: URI of the local file system, or mem: for an empty one in memory.
-// Object stores are not honoured yet and answer an *UnsupportedError that names
-// the scheme.
+// file: URI of the local file system, mem: for an empty one in memory, or a bucket
+// of an object store (s3://bucket/prefix?endpoint=...). Schemes that are not
+// honoured answer an *UnsupportedError that names them. Open makes no request.
 func Open(uri string) (FileIO, error) {
 	if uri == "mem:" || strings.HasPrefix(uri, "mem://") {
 		return NewMem(), nil
@@ -16,6 +16,9 @@ func Open(uri string) (FileIO, error) {
 	}
 	if strings.EqualFold(scheme, "file") {
 		return NewLocal("/" + strings.TrimLeft(rest, "/")), nil
+	}
+	if s := schemeAlias(scheme); openers[s] != nil {
+		return openBlob(s, uri)
 	}
 	return nil, &UnsupportedError{Feature: "warehouse scheme " + strings.ToLower(scheme)}
 }
