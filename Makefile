@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-diff rewrite fuzz fmt clean
+.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-diff rewrite fuzz fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -49,11 +49,15 @@ race: ## unit tests under the race detector, with contract checks
 meta: ## metamorphic tests with a random seed, printed
 	PAIMON_SQL_ROUNDS=20 $(GO) test ./tests/metamorphic -count=1 -v -timeout 30m
 
-soak: ## processes killed, raced and watched for long: takes about 20 minutes; needs PAIMON_ORACLE_JAR for Java's opinion
+soak: ## processes killed, raced and watched, random tests for long: takes about 20 minutes; needs PAIMON_ORACLE_JAR for Java's opinion
 	PAIMON_SQL_SOAK='$(or $(FACTOR),5)' $(GO) test ./tests/process -count=1 -v -timeout 90m
+	PAIMON_SQL_SOAK='$(or $(FACTOR),5)' $(GO) test ./exec/vectorized ./storage/table ./storage/format/parquet -count=1 -timeout 30m
 
 interop: build ## tables of Java Paimon through our SQL; skips what is absent
 	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m
+
+java: ## what we write, read and checked by Java Paimon; needs PAIMON_ORACLE_JAR, see scripts/java-oracle.sh
+	$(GO) test -p 1 -run 'Java|TestTakingTurns' -count=1 -timeout 10m ./catalog ./engine ./storage/... ./tests/interop
 
 bench-tpch: build ## TPC-H beside its peers: SF=1; see scripts/bench-tpch.sh for what it needs
 	scripts/bench-tpch.sh '$(or $(SF),1)' '$(or $(OUT),bench-out)'

@@ -49,7 +49,7 @@ func TestLostUpdates(t *testing.T) {
 	c := servers[0].connect(t)
 	run(t, c, "create table counters (k int primary key, n bigint not null)",
 		"insert into counters select g, 0 from generate_series(1, 10) g")
-	clients, updates := 8, 10*testkit.Factor()
+	clients, updates := 8, 5*testkit.Factor()
 	if testkit.Factor() > 1 {
 		clients, updates = 32, 200
 	}
