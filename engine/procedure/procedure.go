@@ -202,7 +202,7 @@ func bounded(v *Values, name string, low int64) (int, error) {
 	return int(n), nil
 }
 
-// refuse is 0A000 for an argument that is not honoured yet.
+// refuse is 0A000 for an argument that is not supported.
 func refuse(v *Values, proc string, names ...string) error {
 	for _, n := range names {
 		if v.Has(n) {

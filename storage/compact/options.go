@@ -107,7 +107,7 @@ func ParseOptions(o schema.Options, keyed bool) (*Options, error) {
 	return r, nil
 }
 
-// Refuse names an option under which compaction is not honoured yet, as a
+// Refuse names an option under which there is no compaction, as a
 // *fileio.UnsupportedError.
 func Refuse(o schema.Options, keyed bool) error {
 	un := func(f string) error { return &fileio.UnsupportedError{Feature: "compaction of tables with " + f} }

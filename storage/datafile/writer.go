@@ -114,7 +114,7 @@ type flusher interface {
 }
 
 // New returns a Writer. No file is made before the first row. What the options
-// ask for and is not honoured is an *fileio.UnsupportedError.
+// ask for and is not supported is an *fileio.UnsupportedError.
 func New(o Options) (Writer, error) {
 	t := o.Table
 	w := &writer{o: o, keyed: len(o.Schema.PrimaryKeys) > 0, uuid: uuid.NewString(), seq: o.FirstSequence, roll: o.RollBytes}

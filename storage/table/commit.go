@@ -51,6 +51,8 @@ func (f commitFiles) DataPaths(s *schema.Table, e *manifest.Entry) ([]string, er
 	return dataPaths(dir, e.File), nil
 }
 
+// dataPaths returns the paths of a file and of its side files in a bucket's
+// directory.
 func dataPaths(dir string, m *manifest.DataFile) []string {
 	path := dir + "/" + m.Name
 	if m.ExternalPath != "" {
@@ -64,36 +66,15 @@ func dataPaths(dir string, m *manifest.DataFile) []string {
 	return paths
 }
 
-// bucketPath returns the directory of a bucket relative to the warehouse.
+// bucketPath returns the directory of a bucket relative to the warehouse; see
+// places for many buckets.
 func (t *FileStore) bucketPath(s *schema.Table, partition []byte, bucket int32) (string, error) {
-	o := schema.Options(s.Options)
-	dir := t.dir + "/"
-	if d := o.String("data-file.path-directory", ""); d != "" {
-		dir += trimSlashes(d) + "/"
+	p, err := t.newPlaces(s)
+	if err != nil {
+		return "", err
 	}
-	if len(s.PartitionKeys) > 0 {
-		cols, err := columnsOf(s, s.PartitionKeys)
-		if err != nil {
-			return "", err
-		}
-		var ts []types.Type
-		for _, c := range cols {
-			ts = append(ts, s.Fields[c].Type)
-		}
-		vals, err := binrow.Decode(partition, ts)
-		if err != nil {
-			return "", err
-		}
-		p, err := PartitionPath(s.PartitionKeys, ts, vals, o)
-		if err != nil {
-			return "", err
-		}
-		dir += p
-	}
-	return dir + BucketDir(bucket), nil
+	return p.dir(partition, bucket)
 }
-
-func trimSlashes(s string) string { return string(bytes.Trim([]byte(s), "/")) }
 
 // IndexPath returns the path of an index file.
 func (f commitFiles) IndexPath(s *schema.Table, e *manifest.IndexEntry) (string, error) {

@@ -188,8 +188,8 @@ type Need struct {
 
 // NeedsCompaction reports on one bucket of the state that at names; partition is
 // a BinaryRow image. It reads no data and, as long as it is asked after every few
-// commits, only what they added. Tables that are write-only, or whose compaction
-// is not honoured, never need one.
+// commits, only what they added. Tables that are write-only, or that have no
+// compaction, never need one.
 func (t *FileStore) NeedsCompaction(ctx context.Context, at snapshot.Ref, partition []byte, bucket int32) (Need, error) {
 	st, err := t.state(ctx, at, nil)
 	if err != nil {

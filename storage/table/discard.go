@@ -8,30 +8,31 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
 
-// places finds the directories of files by their manifest entries.
+// places finds the directories of buckets by their manifest entries.
 type places struct {
 	t     *FileStore
-	st    *state
+	st    *state // schema and options only
 	types []types.Type
-	paths map[string]string // by partition image
+	paths map[string]string // of partitions, by their images
 }
 
-func (t *FileStore) newPlaces(st *state) (*places, error) {
-	cols, err := columnsOf(st.schema, st.schema.PartitionKeys)
+func (t *FileStore) newPlaces(s *schema.Table) (*places, error) {
+	cols, err := columnsOf(s, s.PartitionKeys)
 	if err != nil {
 		return nil, err
 	}
-	p := &places{t: t, st: st, paths: map[string]string{}}
+	p := &places{t: t, st: &state{schema: s, options: s.Options}, paths: map[string]string{}}
 	for _, c := range cols {
-		p.types = append(p.types, st.schema.Fields[c].Type)
+		p.types = append(p.types, s.Fields[c].Type)
 	}
 	return p, nil
 }
 
-// dir returns a bucket's directory with a slash at the end.
+// dir returns a bucket's directory relative to the warehouse.
 func (p *places) dir(image []byte, bucket int32) (string, error) {
 	path, ok := p.paths[string(image)]
 	if !ok {
@@ -44,25 +45,7 @@ func (p *places) dir(image []byte, bucket int32) (string, error) {
 		}
 		p.paths[string(image)] = path
 	}
-	return p.t.dir + "/" + p.st.bucketPath(path, bucket) + "/", nil
-}
-
-// files returns the paths of a data file and what lies beside it.
-func (p *places) files(e *manifest.Entry) ([]string, error) {
-	dir, err := p.dir(e.Partition, e.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	at := dir + e.File.Name
-	if e.File.ExternalPath != "" {
-		at = e.File.ExternalPath
-		dir = at[:len(at)-len(e.File.Name)]
-	}
-	out := []string{at}
-	for _, x := range e.File.ExtraFiles {
-		out = append(out, dir+x)
-	}
-	return out, nil
+	return p.t.dir + "/" + p.st.bucketPath(path, bucket), nil
 }
 
 // Discard deletes what c adds and that was never committed. See Table.
@@ -71,7 +54,7 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 	if err != nil {
 		return err
 	}
-	p, err := t.newPlaces(st)
+	p, err := t.newPlaces(st.schema)
 	if err != nil {
 		return err
 	}
@@ -91,12 +74,12 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 			if e.Kind != manifest.Add || kept[e.File.Name] {
 				continue
 			}
-			fs, err := p.files(e)
+			dir, err := p.dir(e.Partition, e.Bucket)
 			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			names = append(names, fs...)
+			names = append(names, dataPaths(dir, e.File)...)
 		}
 	}
 	for _, e := range c.Indexes {
@@ -112,7 +95,7 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 				errs = append(errs, err)
 				continue
 			}
-			names = append(names, dir+e.Name)
+			names = append(names, dir+"/"+e.Name)
 		default:
 			names = append(names, t.dir+"/index/"+e.Name)
 		}

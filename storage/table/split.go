@@ -230,7 +230,7 @@ func (p *planner) mergeSplit(l live, sections [][][]File, rows, bytes int64) Spl
 	}
 }
 
-// canMerge refuses merge engines that are not honoured yet.
+// canMerge refuses merge engines that are not supported.
 func (p *planner) canMerge() error {
 	switch e := p.mergeEngine(); e {
 	case "deduplicate", "first-row":

@@ -161,7 +161,7 @@ func (t *FileStore) isTag(ctx context.Context, b *branch, name string) bool {
 }
 
 // refuse names a feature that a read of the table would need and that is not
-// honoured yet. What only matters for the files of a plan is checked there.
+// supported. What only matters for the files of a plan is checked there.
 func (st *state) refuse() error {
 	un := func(f string) error { return &fileio.UnsupportedError{Feature: f} }
 	o := st.options

@@ -10,7 +10,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/format"
 )
 
-// refuseWrite names what a table asks of its writers that is not honoured yet:
+// refuseWrite names what a table asks of its writers that is not supported:
 // a writer that leaves something out would make the table wrong for others.
 func (st *state) refuseWrite() error {
 	un := func(f string) error { return &fileio.UnsupportedError{Feature: "writing to a table with " + f} }

@@ -216,14 +216,11 @@ func TestWriteAllTypes(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range changes.Files {
-				p, err := w.store.newPlaces(&state{branch: w.store.branch(""), schema: s, options: s.Options})
+				dir, err := w.store.bucketPath(s, e.Partition, e.Bucket)
 				if err != nil {
 					t.Fatal(err)
 				}
-				names, err := p.files(&e)
-				if err != nil {
-					t.Fatal(err)
-				}
+				names := dataPaths(dir, e.File)
 				if _, err := w.io.Stat(context.Background(), names[0]); !errors.Is(err, fileio.ErrNotExist) {
 					t.Errorf("%s is still there: %v", names[0], err)
 				}
