@@ -63,6 +63,7 @@ var doors = map[string][]string{
 	"github.com/pingcap/tidb/pkg/parser":       {"sql/parser/mysql"},
 	"github.com/parquet-go/parquet-go":         {"storage/format/parquet", "storage/format/formattest"},
 	"gocloud.dev":                              {"storage/fileio"},
+	"github.com/aws":                           {"storage/fileio"},
 	"github.com/RoaringBitmap/roaring":         {"index", "storage"},
 	"github.com/bits-and-blooms/bloom":         {"exec/vectorized", "storage/mergetree", "index/bloom"},
 	"github.com/hamba/avro":                    {"storage/manifest", "storage/format/avro", "tests"},

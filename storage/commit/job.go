@@ -321,7 +321,12 @@ func (j *job) publish(ctx context.Context, s *snapshot.Snapshot) (int64, error) 
 		vctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), verifyWait)
 		defer cancel()
 		there, verr := snaps.At(vctx, s.ID)
+		var late *fileio.UncertainError
 		switch {
+		case errors.Is(verr, fileio.ErrNotExist) && errors.As(err, &late):
+			// An object store may still be about to carry out the request.
+			j.unknown = true
+			return 0, &UnknownOutcomeError{SnapshotID: s.ID, Err: err}
 		case errors.Is(verr, fileio.ErrNotExist):
 			if errors.Is(err, fileio.ErrNotExist) { // the table itself, perhaps
 				if _, serr := j.p.o.Schemas.Latest(vctx); errors.Is(serr, schema.ErrNotFound) {

@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -161,18 +162,47 @@ func (b *Blob) List(ctx context.Context, dir string) ([]Entry, error) {
 	return out, nil
 }
 
+// What a name can be, as Paimon gives names.
+const (
+	aFile = iota + 1
+	aDirectory
+)
+
+// kindOf says what a base name can only be; 0 = either. It saves a request for
+// each look at the next snapshot, which is not there as a rule, and at a database.
+func kindOf(base string) int {
+	if strings.HasSuffix(base, ".db") {
+		return aDirectory
+	}
+	switch base {
+	case "schema", "snapshot", "manifest":
+		return aDirectory
+	case "LATEST", "EARLIEST":
+		return aFile
+	}
+	for _, p := range []string{"snapshot-", "schema-"} {
+		if n, ok := strings.CutPrefix(base, p); ok {
+			if _, err := strconv.ParseUint(n, 10, 63); err == nil {
+				return aFile
+			}
+		}
+	}
+	return 0
+}
+
 // Stat describes an object, or a directory: a prefix that some key has.
 func (b *Blob) Stat(ctx context.Context, p string) (Entry, error) {
 	s, key, err := b.resolve(ctx, p)
 	if err != nil {
 		return Entry{}, err
 	}
-	if key != strings.TrimSuffix(b.prefix, "/") && key != "" { // the root is no object
+	kind := kindOf(path.Base(key))
+	if key != strings.TrimSuffix(b.prefix, "/") && key != "" && kind != aDirectory { // the root is no object
 		a, err := s.Attributes(ctx, key)
 		if err == nil {
 			return Entry{Name: path.Base(p), Size: a.Size, ModTime: a.ModTime}, nil
 		}
-		if err = blobError(ctx, "stat", p, err); !errors.Is(err, ErrNotExist) {
+		if err = blobError(ctx, "stat", p, err); !errors.Is(err, ErrNotExist) || kind == aFile {
 			return Entry{}, err
 		}
 	}

@@ -63,20 +63,19 @@ type blobWriter struct {
 	buf    bytes.Buffer
 	pw     *io.PipeWriter // nil while everything fits buf
 	cancel context.CancelFunc
-	sent   chan error  // the stream's outcome
-	unhook func() bool // of the statement's end
+	sent   chan error // the stream's outcome
 	failed error
 	done   bool
 }
 
-// Create returns a writer for a new object, which appears when it is closed. When
-// ctx ends, the writer fails.
+// Create returns a writer for a new object, which appears when it is closed. The
+// writer does not end with ctx: a file may be closed by others than opened it.
 func (b *Blob) Create(ctx context.Context, p string) (Writer, error) {
 	s, key, err := b.resolve(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	return &blobWriter{ctx: ctx, s: s, key: key, path: p}, nil
+	return &blobWriter{ctx: context.WithoutCancel(ctx), s: s, key: key, path: p}, nil
 }
 
 func (w *blobWriter) Write(p []byte) (int, error) {
@@ -105,9 +104,8 @@ func (w *blobWriter) Write(p []byte) (int, error) {
 // stream begins to send what is written.
 func (w *blobWriter) stream() {
 	pr, pw := io.Pipe()
-	ctx, cancel := context.WithCancel(context.WithoutCancel(w.ctx))
+	ctx, cancel := context.WithCancel(w.ctx)
 	w.pw, w.cancel, w.sent = pw, cancel, make(chan error, 1)
-	w.unhook = context.AfterFunc(w.ctx, func() { pw.CloseWithError(errAborted) })
 	var body io.Reader = pr
 	if !w.s.stopsByReader {
 		body = &stoppingReader{pr, cancel}
@@ -149,9 +147,6 @@ func (w *blobWriter) Close() error {
 	if w.done {
 		return w.failed
 	}
-	if w.failed == nil && w.ctx.Err() != nil {
-		_ = w.fail(context.Cause(w.ctx))
-	}
 	if w.failed != nil {
 		_ = w.Abort()
 		return w.failed
@@ -161,7 +156,6 @@ func (w *blobWriter) Close() error {
 	if w.pw != nil {
 		_ = w.pw.Close()
 		err = <-w.sent
-		w.unhook()
 		w.cancel()
 	} else {
 		err = w.s.put(w.ctx, w.key, w.buf.Bytes(), false, nil)
@@ -188,7 +182,6 @@ func (w *blobWriter) Abort() error {
 	case <-w.sent:
 	case <-t.C:
 	}
-	w.unhook()
 	w.cancel()
 	return nil
 }

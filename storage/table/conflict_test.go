@@ -376,6 +376,30 @@ func (f *thief) Publish(ctx context.Context, p string, data []byte, needs ...str
 	return f.FileIO.Publish(ctx, p, data, needs...)
 }
 
+// late is an object store that gives no answer and has stored nothing so far.
+type late struct{ fileio.FileIO }
+
+func (f late) Publish(_ context.Context, p string, _ []byte, _ ...string) error {
+	return &fileio.UncertainError{Path: p, Err: errors.New("connection lost")}
+}
+
+// TestCommitMayStillLand: where the snapshot may appear later, what it names stays
+// and nobody says that the commit failed.
+func TestCommitMayStillLand(t *testing.T) {
+	ctx := context.Background()
+	mem := fileio.NewMem()
+	w := newWork(t, mem, appendTable(t, nil))
+	w.io = late{mem}
+	_, err := w.open().Commit(ctx, commit.Changes{Kind: commit.Append, Files: entries(w.fake(nil, 0, 1, 1))})
+	var u *commit.UnknownOutcomeError
+	if !errors.As(err, &u) || u.SnapshotID != 1 {
+		t.Errorf("%v", err)
+	}
+	if es, err := mem.List(ctx, workDir+"/manifest"); err != nil || len(es) != 3 {
+		t.Errorf("%d metadata files are left: %v", len(es), err)
+	}
+}
+
 func TestExactlyOnce(t *testing.T) {
 	w := newWork(t, fileio.NewMem(), keyTable(t, nil))
 	s := w.open()
