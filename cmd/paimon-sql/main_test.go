@@ -301,6 +301,21 @@ func TestSCRAM(t *testing.T) {
 	if code != 0 || out != `{"server_version_num":"150000"}`+"\n" {
 		t.Errorf("%d %q %q", code, out, errs)
 	}
+	for _, tt := range []struct {
+		sql  string
+		code int
+		out  string
+	}{
+		{"COPY (SELECT 1, 'a,b') TO STDOUT CSV", 0, "1,\"a,b\"\nCOPY 1\n"},
+		{"COPY (SELECT nope) TO STDOUT", 1, ""},
+		{"COPY t FROM STDIN", 1, ""}, // nothing to read: it must not wait
+		{"SELECT 1; COPY (SELECT 1) TO STDOUT", 1, ""},
+	} {
+		code, out, errs := call(t, "", nil, "sql", "--dsn", "postgres://paimon:s3cret%20%C3%A9@"+addr+"/paimon?sslmode=disable", "-c", tt.sql)
+		if code != tt.code || out != tt.out {
+			t.Errorf("%s: %d %q %q", tt.sql, code, out, errs)
+		}
+	}
 }
 
 // TestCheckWarehouse gives places near a warehouse: their user is told where it is.

@@ -17,6 +17,8 @@ import (
 	"github.com/paimon-sql/paimon-sql/engine"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/parser"
 )
 
 // client runs SQL: in process, or over the wire.
@@ -311,7 +313,27 @@ func (k *localSink) CopyOut(context.Context, bool, int) (io.WriteCloser, error) 
 
 // CopyIn has no stream to read: statements come from flags and files.
 func (k *localSink) CopyIn(context.Context, bool, int) (io.Reader, error) {
-	return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY FROM STDIN needs a server").WithHint("Use --dsn with psql's \\copy.")
+	return nil, noCopyIn()
+}
+
+func noCopyIn() error {
+	return pgerr.New(pgerr.FeatureNotSupported, "COPY FROM STDIN is not supported here").
+		WithHint("COPY ... FROM 'file' reads a file; psql's \\copy sends one to a server.")
+}
+
+// stdCopy returns the COPY FROM STDIN or TO STDOUT of a text, nil when there is none,
+// and whether it is the text's only statement.
+func stdCopy(sql string) (c *ast.Copy, alone bool) {
+	stmts, err := parser.Parse(sql)
+	if err != nil {
+		return nil, false // the server says what is wrong
+	}
+	for _, st := range stmts {
+		if c, ok := st.(*ast.Copy); ok && c.Std {
+			return c, len(stmts) == 1
+		}
+	}
+	return nil, false
 }
 
 type copyOut struct{ *bufio.Writer }
@@ -359,6 +381,20 @@ func (w *remote) Exec(ctx context.Context, sql string, r *results) error {
 		w.c.CancelRequest(cctx) //nolint:errcheck // best effort
 	})
 	defer stop()
+	if c, alone := stdCopy(sql); c != nil {
+		switch {
+		case c.From:
+			return noCopyIn()
+		case !alone:
+			return pgerr.New(pgerr.FeatureNotSupported, "COPY TO STDOUT beside other statements is not supported here")
+		}
+		r.started()
+		tag, err := w.c.CopyTo(context.WithoutCancel(ctx), r.out, sql)
+		if err != nil {
+			return err
+		}
+		return r.p.end(tag.String(), false)
+	}
 	m := w.c.Exec(context.WithoutCancel(ctx), sql)
 	for m.NextResult() {
 		rr := m.ResultReader()
