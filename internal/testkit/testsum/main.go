@@ -7,8 +7,9 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
-	"sort"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +20,7 @@ type event struct {
 func main() {
 	const module = "github.com/paimon-sql/paimon-sql/"
 	text := map[string][]string{}
-	var skips []string
+	skips := map[string]int{}
 	var passed, failed, skipped, broken int
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(make([]byte, 1<<20), 1<<26)
@@ -60,14 +61,21 @@ func main() {
 		case "skip":
 			if e.Test != "" {
 				skipped++
-				skips = append(skips, "  "+key+": "+reason(text[key]))
+				// Subtests that were skipped for one reason are one line.
+				name, _, _ := strings.Cut(e.Test, "/")
+				skips["  "+pkg+" "+name+": "+reason(text[key])]++
 			}
 			delete(text, key)
 		}
 	}
 	if len(skips) > 0 {
-		sort.Strings(skips)
-		fmt.Printf("skipped (%d):\n%s\n", skipped, strings.Join(skips, "\n"))
+		fmt.Printf("skipped (%d):\n", skipped)
+		for _, s := range slices.Sorted(maps.Keys(skips)) {
+			if n := skips[s]; n > 1 {
+				s += fmt.Sprintf(" (%d subtests)", n)
+			}
+			fmt.Println(s)
+		}
 	}
 	fmt.Printf("%d passed, %d failed, %d skipped\n", passed, failed+boolInt(failed == 0 && broken > 0), skipped)
 	if failed+broken > 0 {
