@@ -177,22 +177,7 @@ func (a *alteration) changeError(err error) error {
 
 // schemaError gives the refusal of a schema its SQLSTATE.
 func schemaError(e *schema.ChangeError) *pgerr.Error {
-	code := pgerr.InvalidTableDefinition
-	switch e.Kind {
-	case schema.ColumnExists:
-		code = pgerr.DuplicateColumn
-	case schema.ColumnMissing:
-		code = pgerr.UndefinedColumn
-	case schema.NotAllowed, schema.NullToNotNull:
-		code = pgerr.FeatureNotSupported
-	case schema.BadOption:
-		code = pgerr.InvalidParameterValue
-	case schema.BadDefault:
-		code = pgerr.DatatypeMismatch
-	case schema.KeyNotEmpty:
-		code = pgerr.ObjectNotInPrerequisiteState
-	}
-	pe := pgerr.Wrap(e, code, "%s", e.Msg)
+	pe := pgerr.Wrap(e, changeCode(e.Kind), "%s", e.Msg)
 	pe.Column = e.Column
 	return pe
 }

@@ -123,22 +123,7 @@ var errorTable = []errorRule{
 			WithHint("INSERT OVERWRITE t SELECT * FROM t rewrites the files with %d buckets; ALTER TABLE t SET ('bucket' = '%d') goes back.", e.Want, e.Have)
 	}),
 	typed("schema.ChangeError", func(e *schema.ChangeError, err error) *pgerr.Error {
-		code := pgerr.InvalidTableDefinition
-		switch e.Kind {
-		case schema.ColumnExists:
-			code = pgerr.DuplicateColumn
-		case schema.ColumnMissing:
-			code = pgerr.UndefinedColumn
-		case schema.NotAllowed, schema.NullToNotNull:
-			code = pgerr.FeatureNotSupported
-		case schema.BadOption:
-			code = pgerr.InvalidParameterValue
-		case schema.BadDefault:
-			code = pgerr.DatatypeMismatch
-		case schema.KeyNotEmpty:
-			code = pgerr.ObjectNotInPrerequisiteState
-		}
-		return pgerr.Wrap(err, code, "%s", e.Msg)
+		return pgerr.Wrap(err, changeCode(e.Kind), "%s", e.Msg)
 	}),
 	typed("fileio.CorruptionError", func(e *fileio.CorruptionError, err error) *pgerr.Error {
 		pe := pgerr.Wrap(err, pgerr.DataCorrupted, "file %q is corrupt", e.Path)
@@ -328,4 +313,23 @@ func firstLine(s string) string {
 		s = s[:300]
 	}
 	return s
+}
+
+// changeCode is the SQLSTATE for a change of a schema that is refused.
+func changeCode(k schema.ChangeKind) pgerr.Code {
+	switch k {
+	case schema.ColumnExists:
+		return pgerr.DuplicateColumn
+	case schema.ColumnMissing:
+		return pgerr.UndefinedColumn
+	case schema.NotAllowed, schema.NullToNotNull:
+		return pgerr.FeatureNotSupported
+	case schema.BadOption:
+		return pgerr.InvalidParameterValue
+	case schema.BadDefault:
+		return pgerr.DatatypeMismatch
+	case schema.KeyNotEmpty:
+		return pgerr.ObjectNotInPrerequisiteState
+	}
+	return pgerr.InvalidTableDefinition
 }

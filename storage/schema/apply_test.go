@@ -140,15 +140,6 @@ func TestChangeErrors(t *testing.T) {
 	}
 }
 
-func TestUnknownOptions(t *testing.T) {
-	got := UnknownOptions(map[string]string{
-		"bucket": "1", "fields.a.aggregate-function": "sum", "pg-type.a": "uuid", "parquet.compression": "x", "buckets": "1", "sink.parallelism": "2", "merge.engine": "x",
-	})
-	if !slices.Equal(got, []string{"buckets", "merge.engine"}) {
-		t.Errorf("%q", got)
-	}
-}
-
 func FuzzEachName(f *testing.F) {
 	for _, s := range []string{`a > 1.5e3 AND "B" = 'x''y' OR c::int4 = $$q$$`, `E'\'' || U&"d" /* a */ -- b`, "`a``b`", "$t$a$t$ 1a 9", `"`, `'`, "$", "0x1F"} {
 		f.Add(s)

@@ -27,42 +27,6 @@ type optionSpec struct {
 	values []string // of an enumOption
 }
 
-// optionFamilies are prefixes of options whose names hold the name of a column, a
-// level, a callback or an option of a library.
-var optionFamilies = []string{
-	fieldsPrefix, fileIndexPrefix, pgTypePrefix, pgDefaultPrefix, pgConstraintName, "pg.",
-	"file.format.per.level.", "file.compression.per.level.", "metadata.stats-mode.per.level.",
-	"parquet.", "orc.", "avro.", "csv.", "json.", "text.", "lance.", "commit.callback.", "tag.callback.",
-	"metadata.iceberg.", "hadoop.", "fs.", "s3.", "s3a.", "oss.", "hive.", "jdbc.", "kafka.", "log.",
-	"vector-index.", "vector-search.", "global-index.", "materialized-table.", "format-table.", "encryption.",
-	"btree-index.", "bitmap-index.", "lumina.", "full-text-index.", "chain-table.", "field-delimiter",
-}
-
-// otherOptions are known without being options of a table proper.
-var otherOptions = map[string]bool{
-	"owner": true, "comment": true, "location": true, "provider": true, "connector": true, "external": true,
-	"is_managed_location": true, "transient_lastDdlTime": true, "table-type": true, "line-delimiter": true,
-}
-
-// UnknownOptions returns, in order, the options that no version of Paimon and no
-// part of this engine knows; they are stored all the same, as Java does.
-func UnknownOptions(o map[string]string) []string {
-	var out []string
-next:
-	for _, k := range sortedKeys(o) {
-		if _, ok := optionList[k]; ok || otherOptions[k] {
-			continue
-		}
-		for _, p := range optionFamilies {
-			if strings.HasPrefix(k, p) {
-				continue next
-			}
-		}
-		out = append(out, k)
-	}
-	return out
-}
-
 // checkOption refuses a value that Java could not read as the option's type.
 func checkOption(key, value string) error {
 	spec, ok := optionList[key]
