@@ -12,7 +12,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -46,35 +45,6 @@ func makeVerifier(password string, salt []byte, iterations int) (Verifier, error
 	}
 	stored := sha256.Sum256(sign(salted, []byte("Client Key")))
 	return Verifier{Iterations: iterations, Salt: salt, StoredKey: stored[:], ServerKey: sign(salted, []byte("Server Key"))}, nil
-}
-
-// ParseVerifier reads the text form.
-func ParseVerifier(s string) (Verifier, error) {
-	bad := fmt.Errorf("not a SCRAM-SHA-256 verifier")
-	rest, ok := strings.CutPrefix(s, "SCRAM-SHA-256$")
-	if !ok {
-		return Verifier{}, bad
-	}
-	head, keys, ok := strings.Cut(rest, "$")
-	iter, salt, ok2 := strings.Cut(head, ":")
-	stored, server, ok3 := strings.Cut(keys, ":")
-	n, err := strconv.Atoi(iter)
-	if !ok || !ok2 || !ok3 || err != nil || n < 1 {
-		return Verifier{}, bad
-	}
-	v := Verifier{Iterations: n}
-	for _, f := range []struct {
-		to   *[]byte
-		from string
-		size int
-	}{{&v.Salt, salt, 0}, {&v.StoredKey, stored, sha256.Size}, {&v.ServerKey, server, sha256.Size}} {
-		b, err := base64.StdEncoding.DecodeString(f.from)
-		if err != nil || len(b) == 0 || f.size != 0 && len(b) != f.size {
-			return Verifier{}, bad
-		}
-		*f.to = b
-	}
-	return v, nil
 }
 
 // String returns the text form.

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"errors"
 	"math/big"
 	"net"
@@ -113,17 +114,16 @@ func TestRequireTLS(t *testing.T) {
 func TestVerifier(t *testing.T) {
 	// From PostgreSQL 15: CREATE ROLE with password 'pencil' and the salt of RFC 7677.
 	const text = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU="
-	v, err := ParseVerifier(text)
+	salt, err := base64.StdEncoding.DecodeString("W22ZaJ0SNY7soEsUEjb6gQ==")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := makeVerifier("pencil", salt, 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if v.String() != text || !v.Check("pencil") || v.Check("pencil ") {
 		t.Errorf("%s", v)
-	}
-	for _, bad := range []string{"", "md5abc", "SCRAM-SHA-256$", "SCRAM-SHA-256$0:YQ==$YQ==:YQ==", text[:60]} {
-		if v, err := ParseVerifier(bad); err == nil {
-			t.Errorf("%q: %s", bad, v)
-		}
 	}
 }
 
