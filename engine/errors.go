@@ -113,6 +113,11 @@ var errorTable = []errorRule{
 			WithDetail("The reply to the commit of snapshot %d was lost: %s.", e.SnapshotID, strings.TrimSuffix(e.Err.Error(), ".")).
 			WithHint("Look for the changes before they are made again.")
 	}),
+	typed("fileio.UncertainError", func(e *fileio.UncertainError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.StatementCompletionUnknown, "it is not known whether %s was stored", e.Path).
+			WithDetail("The reply was lost: %s.", strings.TrimSuffix(e.Err.Error(), ".")).
+			WithHint("Look for the changes before they are made again.")
+	}),
 	typed("table.NullError", func(e *table.NullError, err error) *pgerr.Error {
 		pe := pgerr.Wrap(err, pgerr.NotNullViolation, "null value in column %q violates not-null constraint", e.Column)
 		pe.Column = e.Column

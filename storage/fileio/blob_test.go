@@ -77,7 +77,7 @@ func TestBlobRanges(t *testing.T) {
 		p := make([]byte, n)
 		k, err := f.ReadAt(p, off)
 		want := data[min(off, int64(len(data))):min(off+int64(n), int64(len(data)))]
-		if !bytes.Equal(p[:k], want) || (err == io.EOF) != (len(want) < n) || err != nil && err != io.EOF {
+		if !bytes.Equal(p[:k], want) || errors.Is(err, io.EOF) != (len(want) < n) || err != nil && !errors.Is(err, io.EOF) {
 			t.Fatalf("read %d at %d: %d bytes, %v", n, off, k, err)
 		}
 	}
@@ -112,7 +112,7 @@ func TestBlobRanges(t *testing.T) {
 	if f, err = b.Open(ctx, "empty"); err != nil || f.Size() != 0 {
 		t.Fatal(err)
 	}
-	if n, err := f.ReadAt(make([]byte, 1), 0); n != 0 || err != io.EOF {
+	if n, err := f.ReadAt(make([]byte, 1), 0); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("read of nothing: %d, %v", n, err)
 	}
 	if got, err := b.ReadFile(ctx, "empty"); err != nil || len(got) != 0 {
