@@ -207,12 +207,13 @@ func (st *state) ignoreDelete() bool {
 
 func (st *state) primaryKey() bool { return len(st.schema.PrimaryKeys) > 0 }
 
-// columnsOf returns the positions of named columns in a schema.
+// columnsOf returns the positions of named columns in a schema. One that is not
+// there is damage: schemas are checked before they are written.
 func columnsOf(s *schema.Table, names []string) ([]int, error) {
 	out := make([]int, len(names))
 	for i, n := range names {
 		if out[i] = s.Fields.Index(n); out[i] < 0 {
-			return nil, fmt.Errorf("schema %d has no column %q", s.ID, n)
+			return nil, &fileio.CorruptionError{Path: fmt.Sprintf("schema-%d", s.ID), Offset: -1, Reason: fmt.Sprintf("no column %q", n)}
 		}
 	}
 	return out, nil
