@@ -32,9 +32,10 @@ import (
 // and puts it back when the commits went on meanwhile, after a pause of paceFactor
 // times what the compaction took: many small commits are compacted together, or
 // compactions would take as much of the disk as the commits themselves. A bucket
-// with more sorted runs than num-sorted-run.stop-trigger is compacted without a
-// pause; one that has too many even then makes the table's writers wait until it
-// has been compacted, or its compaction has failed: that is the back-pressure.
+// that is above num-sorted-run.stop-trigger and has more than paceRuns sorted runs
+// is compacted without a pause; one that has so many even then makes the table's
+// writers wait until it has been compacted, or its compaction has failed: that is
+// the back-pressure.
 // Tables of the setting paimon.maintenance_tables are looked at without commits, too.
 //
 // What a job does is published by it or not at all, so it may be cancelled at any
@@ -55,8 +56,11 @@ const (
 	retryMost  = 5 * time.Minute
 	// paceFactor and paceMost are the pause between two compactions of a table, in
 	// times of the first and at most.
-	paceFactor = 4
+	paceFactor = 10
 	paceMost   = time.Second
+	// paceRuns is how many sorted runs a bucket may gather in a pause, even above its
+	// stop trigger: they are small, and joining many at once is what the pause is for.
+	paceRuns = 32
 )
 
 // maintenance is the engine's background work on tables. Its zero value tracks
@@ -360,7 +364,7 @@ func (m *maintenance) due(ctx context.Context, j *tableJob, store *table.FileSto
 		if err != nil {
 			return nil, err
 		}
-		stop = stop || n.Stop
+		stop = stop || n.Stop && n.Runs > paceRuns
 		if !n.Due {
 			continue
 		}

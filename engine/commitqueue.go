@@ -163,7 +163,7 @@ func (q *commitQueue) gather(last int, took time.Duration) {
 	}
 	came := make(chan struct{}, 1)
 	q.came = came
-	gap := min(max(took/3, minGap), maxGap)
+	gap := min(max(took/2, minGap), maxGap)
 	end := time.Now().Add(min(took, maxGather))
 	t := time.NewTimer(gap)
 	for len(q.waiting) < want {
@@ -187,7 +187,7 @@ func (q *commitQueue) gather(last int, took time.Duration) {
 // Bounds of the wait for a group, and of the wait for its next member.
 const (
 	maxGather = 10 * time.Millisecond
-	minGap    = 500 * time.Microsecond
+	minGap    = time.Millisecond
 	maxGap    = 4 * time.Millisecond
 )
 
