@@ -58,6 +58,11 @@ const (
 	// times of the first and at most.
 	paceFactor = 10
 	paceMost   = time.Second
+	// An append table is left alone until it has been quiet for appendQuiet or has
+	// appendMost new snapshots: joining its small files is not urgent, and takes from
+	// a load that is under way.
+	appendQuiet = time.Second
+	appendMost  = 32
 	// paceRuns is how many sorted runs a bucket may gather in a pause, even above its
 	// stop trigger: they are small, and joining many at once is what the pause is for.
 	paceRuns = 32
@@ -305,6 +310,12 @@ func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Dur
 	if schema.Options(sch.Options).Flag("write-only", false) {
 		m.done(j, latest.ID)
 		return 0, nil
+	}
+	if len(sch.PrimaryKeys) == 0 && latest.ID-seen < appendMost && time.Since(time.UnixMilli(latest.TimeMillis)) < appendQuiet {
+		m.mu.Lock()
+		j.again, j.pace = true, appendQuiet
+		m.mu.Unlock()
+		return m.expire(ctx, j, store)
 	}
 	if seen != latest.ID {
 		due, err := m.due(ctx, j, store, seen, latest)
