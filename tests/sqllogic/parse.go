@@ -10,6 +10,9 @@
 //	control resultmode rowwise                         one row a line, tabs between
 //	halt                                               the rest is not run
 //
+// COPY FROM STDIN is a statement whose data stands below a ---- line, COPY TO STDOUT
+// a query whose lines are rows of one column.
+//
 // Types: I integers and oid, R floats, T everything else. NULL, (empty) and
 // \n \t \r stand for themselves. What a record that blocks answers is judged when
 // the next record of its connection comes, or the end. Our label is postgresql: what PostgreSQL

@@ -182,7 +182,47 @@ func (r *runner) answer(ctx context.Context, rec *Record) answer {
 	if err != nil {
 		return answer{lost: err}
 	}
+	if copies.MatchString(rec.SQL) {
+		return r.copy(ctx, c, rec)
+	}
 	return r.ask(ctx, c, rec.SQL)
+}
+
+// copies are the statements whose data passes beside them.
+var copies = regexp.MustCompile(`(?is)^\s*copy\s.*\b(from\s+stdin|to\s+stdout)\b`)
+
+// copy runs COPY: a statement sends the lines below its ----, a query returns each
+// line of what it gets as a row of one column.
+func (r *runner) copy(ctx context.Context, c *pgconn.PgConn, rec *Record) answer {
+	ctx, cancel := context.WithTimeout(ctx, r.opt.Timeout)
+	defer cancel()
+	var a answer
+	var err error
+	var tag pgconn.CommandTag
+	if rec.Kind == Statement {
+		var data string
+		if len(rec.Want) > 0 {
+			data = strings.Join(rec.Want, "\n") + "\n"
+		}
+		tag, err = c.CopyFrom(ctx, strings.NewReader(data), rec.SQL)
+	} else {
+		var out strings.Builder
+		tag, err = c.CopyTo(ctx, &out, rec.SQL)
+		for _, l := range strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n") {
+			a.rows = append(a.rows, []Value{&l})
+		}
+		a.cols = []pgconn.FieldDescription{{Name: "copy", DataTypeOID: 25}}
+	}
+	a.tag = tag.String()
+	if err == nil {
+		return a
+	}
+	var pe *pgconn.PgError
+	if errors.As(err, &pe) && !c.IsClosed() {
+		return answer{err: pe}
+	}
+	c.Close(ctx) //nolint:errcheck // it is lost already
+	return answer{lost: err}
 }
 
 // ask sends SQL and reads everything that comes back; of several results the
