@@ -1,29 +1,14 @@
 package engine
 
 import (
-	_ "embed"
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
-
-// knownOptions are the names of table options in Paimon's documentation, one a
-// line.
-//
-//go:embed ddl_options.txt
-var knownOptions string
-
-var knownOptionSet = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for _, k := range strings.Fields(knownOptions) {
-		m[k] = true
-	}
-	return m
-})
 
 // optionFamilies are prefixes of options whose names hold a column or a key of
 // some other program.
@@ -45,7 +30,7 @@ var storageParameters = map[string]bool{
 const insertModeOption = "pg.insert-mode"
 
 func optionKnown(key string) bool {
-	if key == insertModeOption || knownOptionSet()[key] || storageParameters[key] || strings.HasPrefix(key, "autovacuum_") || strings.HasPrefix(key, "toast.") {
+	if key == insertModeOption || schema.KnownOption(key) || storageParameters[key] || strings.HasPrefix(key, "autovacuum_") || strings.HasPrefix(key, "toast.") {
 		return true
 	}
 	if strings.HasSuffix(key, ".stats-mode") {
@@ -63,7 +48,7 @@ func optionKnown(key string) bool {
 // Keys are taken as written, only that Paimon's own names may be in any case.
 func tableOption(text string, o *ast.Option) (key, value string, err error) {
 	key = strings.TrimSpace(o.Name)
-	if low := strings.ToLower(key); low != key && optionKnown(low) && knownOptionSet()[low] {
+	if low := strings.ToLower(key); low != key && schema.KnownOption(low) {
 		key = low
 	}
 	if key == "" {

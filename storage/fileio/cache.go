@@ -2,9 +2,6 @@ package fileio
 
 import (
 	"container/list"
-	"context"
-	"path"
-	"strings"
 	"sync"
 )
 
@@ -95,51 +92,4 @@ func (c *LRU[K, V]) Used() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
-}
-
-// Cached wraps a FileIO and remembers whole small files whose names hold a UUID:
-// manifests, index manifests, index files and statistics. Such a name is never
-// used twice, so its bytes cannot change. Snapshots, schemas, tags and hints are
-// always read: a rollback or a re-created table uses their names again.
-type Cached struct {
-	FileIO
-	files *LRU[string, []byte]
-}
-
-// NewCached wraps io with a cache of budget bytes.
-func NewCached(io FileIO, budget int64) *Cached {
-	return &Cached{io, NewLRU[string, []byte](budget, nil)}
-}
-
-func immutableName(p string) bool {
-	b := path.Base(p)
-	for _, prefix := range []string{"manifest-", "index-", "stat-"} {
-		if strings.HasPrefix(b, prefix) && len(b) > len(prefix)+36 {
-			return true
-		}
-	}
-	return false
-}
-
-// ReadFile returns the bytes of a file; the caller must not change them.
-func (c *Cached) ReadFile(ctx context.Context, p string) ([]byte, error) {
-	if !immutableName(p) {
-		return c.FileIO.ReadFile(ctx, p)
-	}
-	if b, ok := c.files.Get(p); ok {
-		return b, nil
-	}
-	b, err := c.FileIO.ReadFile(ctx, p)
-	if err == nil {
-		c.files.Put(p, b, int64(len(b))+128)
-	}
-	return b, err
-}
-
-// Delete removes files and forgets them.
-func (c *Cached) Delete(ctx context.Context, paths ...string) error {
-	for _, p := range paths {
-		c.files.Delete(p)
-	}
-	return c.FileIO.Delete(ctx, paths...)
 }

@@ -17,7 +17,7 @@ import (
 func TestContract(t *testing.T) {
 	local := NewLocal(t.TempDir())
 	for name, io := range map[string]FileIO{
-		"local": local, "mem": NewMem(), "fault": NewFault(NewMem()), "cached": NewCached(NewMem(), 1<<20), "crash": NewCrash(),
+		"local": local, "mem": NewMem(), "fault": NewFault(NewMem()), "crash": NewCrash(),
 	} {
 		t.Run(name, func(t *testing.T) { contract(t, io) })
 	}

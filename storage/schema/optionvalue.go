@@ -27,6 +27,13 @@ type optionSpec struct {
 	values []string // of an enumOption
 }
 
+// KnownOption reports whether Paimon, or an engine of it, knows a table option by
+// exactly this name.
+func KnownOption(key string) bool {
+	_, ok := optionList[key]
+	return ok
+}
+
 // checkOption refuses a value that Java could not read as the option's type.
 func checkOption(key, value string) error {
 	spec, ok := optionList[key]
