@@ -64,6 +64,9 @@ type Options struct {
 	SequenceDescending bool
 	// SnapshotOrdering compares files by MaxSequence before sequence numbers.
 	SnapshotOrdering bool
+	// Engine folds keys of several versions; nil = the last (or first) version
+	// wins, as below. It is made for Columns without Sequence and Kind.
+	Engine Engine
 	// KeepFirst makes the first version of a key win (first-row) instead of the
 	// last (deduplicate).
 	KeepFirst bool

@@ -26,6 +26,8 @@ type Input struct {
 	Deletes bool
 	// MinSequence and MaxSequence bound the sequence numbers of the rows.
 	MinSequence, MaxSequence int64
+	// Tag is handed back with each version (VersionBatch); the caller's business.
+	Tag int32
 }
 
 // Column numbers of the system columns.

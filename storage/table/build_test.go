@@ -334,7 +334,7 @@ func decimalOf(t testing.TB, s string) *numeric.Dec {
 // testGet looks ks up by a key of one column and expects found rows.
 func testGet(t *testing.T, tb Table, sch *schema.Table, ks []types.Datum, found int) {
 	c := sch.Fields.Index(sch.PrimaryKeys[0])
-	b, which, err := tb.Get(context.Background(), snapshot.Ref{}, []arrow.Array{vec.FromDatums(sch.Fields[c].Type, ks)}, []int{c})
+	b, which, err := tb.Get(context.Background(), Lookup{Keys: []arrow.Array{vec.FromDatums(sch.Fields[c].Type, ks)}, Columns: []int{c}})
 	if err != nil || b.N != found || len(which) != found {
 		t.Fatalf("%d rows, want %d: %v", len(which), found, err)
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
-	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
 
 // Get looks keys up by a scan that key statistics, buckets and page indexes
 // narrow. keys holds one array per primary-key column, in declared order. The
 // batch has the rows found, with cols; the numbers say which key each row is of.
-func (t *FileStore) Get(ctx context.Context, at snapshot.Ref, keys []arrow.Array, cols []int) (*vec.Batch, []int32, error) {
+func (t *FileStore) Get(ctx context.Context, l Lookup) (*vec.Batch, []int32, error) {
+	at, keys, cols := l.At, l.Keys, l.Columns
 	st, err := t.state(ctx, at, nil)
 	if err != nil {
 		return nil, nil, err
@@ -56,7 +56,7 @@ func (t *FileStore) Get(ctx context.Context, at snapshot.Ref, keys []arrow.Array
 			want[k] = append(want[k], int32(r))
 		}
 	}
-	return t.lookup(ctx, Scan{At: at, Columns: append(slices.Clone(pk), cols...), Filter: predicate.Conj(nodes...), Limit: -1}, len(pk), codec, want)
+	return t.lookup(ctx, Scan{At: at, Columns: append(slices.Clone(pk), cols...), Overlay: l.Overlay, SkipLevel0: l.SkipLevel0, Options: l.Options, Filter: predicate.Conj(nodes...), Limit: -1}, len(pk), codec, want)
 }
 
 // keyAt returns the byte form of key r; false when a column is NULL. CHAR is

@@ -42,9 +42,37 @@ type Scan struct {
 	SkipLevel0 bool
 	// Overlay is a transaction's own writes.
 	Overlay *commit.Changes
+	// Incremental reads changes instead of a state; At is the newer end's state then,
+	// whose schema the columns index.
+	Incremental *Incremental
+	// KeepDeletes returns rows whose newest version is a retraction, too, with their
+	// kind in PseudoKind ($audit_log).
+	KeepDeletes bool
 	// Options are dynamic table options, laid over the schema's.
 	Options map[string]string
 }
+
+// Incremental says which changes to read: those of snapshots after From up to To.
+// Source: IncrementalStartingScanner.java, IncrementalDeltaStartingScanner.java,
+// IncrementalDiffStartingScanner.java.
+type Incremental struct {
+	From, To int64 // snapshot ids; From 0 = from the beginning
+	// FromTag and ToTag name tags instead; Mode is Diff then.
+	FromTag, ToTag string
+	Mode           IncrementalMode
+}
+
+// IncrementalMode is the option incremental-between-scan-mode.
+type IncrementalMode uint8
+
+// The modes. Auto is Changelog where the table has a changelog producer, else
+// Delta.
+const (
+	IncrementalAuto IncrementalMode = iota
+	IncrementalDelta
+	IncrementalChangelog
+	IncrementalDiff
+)
 
 // NestedPath is a chain of member names below a column.
 type NestedPath []string
@@ -153,9 +181,10 @@ type Table interface {
 	Resolve(ctx context.Context, at snapshot.Ref) (snapshot.Ref, error)
 	Plan(ctx context.Context, s Scan) (*Plan, error)
 	Read(ctx context.Context, s Scan, p Split, o ReadOptions) (SplitReader, error)
-	// Get looks keys up: one row of keys per key, in primary key order; the
-	// batch holds the found rows with cols, and which key each belongs to.
-	Get(ctx context.Context, at snapshot.Ref, keys []arrow.Array, cols []int) (*vec.Batch, []int32, error)
+	// Get looks keys up without a scan: the batch holds the live rows found with
+	// l.Columns, in no order, and which key each belongs to. Every merge engine,
+	// level 0 and the overlay are taken account of.
+	Get(ctx context.Context, l Lookup) (*vec.Batch, []int32, error)
 	Stats(ctx context.Context, at snapshot.Ref) (*Stats, error)
 	// Write opens a writer.
 	Write(ctx context.Context, o WriteOptions) (Writer, error)
@@ -172,6 +201,23 @@ type Table interface {
 	// orphan.
 	Discard(ctx context.Context, c commit.Changes) error
 	commit.Committer
+}
+
+// Lookup asks for rows by primary key.
+type Lookup struct {
+	At snapshot.Ref
+	// Keys holds one array per primary-key column, in declared order, in stored form,
+	// one row per key. A key with a NULL is not found.
+	Keys []arrow.Array
+	// Columns index the fields of the schema that At names.
+	Columns []int
+	// Overlay is a transaction's own writes.
+	Overlay *commit.Changes
+	Options map[string]string
+	// SkipLevel0 is Java's batch view of deletion-vector and first-row tables.
+	SkipLevel0 bool
+	Account    *mem.Account
+	Counters   *format.Counters
 }
 
 // WriteOptions belong to one writer.

@@ -1,0 +1,4 @@
+package lookup
+
+// Builder takes the rows of a data file in key order.
+type Builder struct{}

@@ -1,0 +1,4 @@
+package mergetree
+
+// engines are the merge engines: one file and one line each.
+var engines = []EngineFactory{}
