@@ -183,6 +183,35 @@ func (k *Keys) Len() int { return len(k.Hi) }
 // At returns the bytes of key i (WordAndBytes).
 func (k *Keys) At(i int) []byte { return k.Data[k.Off[i]:k.Off[i+1]] }
 
+// appendKey appends the byte form of key i.
+func (c *KeyCodec) appendKey(dst []byte, k *Keys, i int) []byte {
+	switch c.form {
+	case OneWord:
+		return c.appendWords(dst, k.Hi[i], 0, nil)
+	case TwoWords:
+		return c.appendWords(dst, k.Hi[i], k.Lo[i], nil)
+	}
+	return append(dst, k.At(i)...)
+}
+
+// appendWords appends the byte form of a key that is held as words, or as bytes
+// where the form is WordAndBytes.
+func (c *KeyCodec) appendWords(dst []byte, hi, lo uint64, data []byte) []byte {
+	if c.form == WordAndBytes {
+		return append(dst, data...)
+	}
+	at := len(dst)
+	dst = binary.BigEndian.AppendUint64(dst, hi)
+	if c.form == TwoWords {
+		dst = binary.BigEndian.AppendUint64(dst, lo)
+	}
+	w := 0
+	for _, t := range c.types {
+		w += keyWidth(t)
+	}
+	return dst[:at+w]
+}
+
 func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

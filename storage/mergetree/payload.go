@@ -2,6 +2,7 @@ package mergetree
 
 import (
 	"context"
+	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -14,64 +15,191 @@ const (
 	phaseRest
 )
 
-// payload reads the columns of the round's winners and gathers them in order.
+// phase is what is read together: the filter's columns, and the others.
+type phase struct {
+	out  []int // positions in Options.Columns
+	read []int // columns that are read: those of out, then what only the engine needs
+	// Of keys that are folded, out[i] is column fold[i] of what the engine made, or
+	// the last version's own value (ownValue), or its kind (ownKind).
+	fold   []int
+	engine Engine
+	sees   []int // places in read of Engine.Reads
+	types  []arrow.DataType
+}
+
+const (
+	ownValue = -1
+	ownKind  = -2
+)
+
+// gatherScratch is memory that rounds use again.
+type gatherScratch struct {
+	place, vplace []uint32 // of keys, of versions
+	src, ownSrc   []uint16
+	row, ownRow   []uint32
+	live          []uint16
+}
+
+// preparePhases finds what each phase reads and makes its engine.
+func (m *Reader) preparePhases() error {
+	if m.phases[phaseRest].read != nil {
+		return nil
+	}
+	of := [2][]int{}
+	for i := range m.o.Columns {
+		ph := phaseRest
+		if m.o.Filter != nil && slices.Contains(m.o.FilterPos, i) {
+			continue
+		}
+		of[ph] = append(of[ph], i)
+	}
+	if m.o.Filter != nil {
+		of[phaseFilter] = m.o.FilterPos
+	}
+	first := m.firstPhase()
+	for ph := range m.phases {
+		p := &m.phases[ph]
+		p.out, p.read = of[ph], []int{}
+		var made []int
+		for _, pos := range p.out {
+			c := m.o.Columns[pos]
+			at := ownValue
+			switch {
+			case c == Kind:
+				at = ownKind
+			case c >= 0 && !slices.Contains(m.o.KeyCols, c):
+				if at = slices.Index(made, c); at < 0 {
+					at, made = len(made), append(made, c)
+				}
+			}
+			p.fold = append(p.fold, at)
+			p.read = append(p.read, c)
+			p.types = append(p.types, m.o.Types[pos].Arrow())
+		}
+		if !m.folds() || m.all || len(made) == 0 && ph != first {
+			continue
+		}
+		var err error
+		if p.engine, err = m.o.Engine(made); err != nil {
+			return err
+		}
+		for _, c := range p.engine.Reads() {
+			at := slices.Index(p.read, c)
+			if at < 0 {
+				at, p.read = len(p.read), append(p.read, c)
+				p.types = append(p.types, nil)
+			}
+			p.sees = append(p.sees, at)
+		}
+	}
+	return nil
+}
+
+// firstPhase is the one that is read for every key of a round.
+func (m *Reader) firstPhase() int {
+	if m.o.Filter != nil {
+		return phaseFilter
+	}
+	return phaseRest
+}
+
+// payload reads the columns of the round's keys and gathers them in order.
 func (m *Reader) payload(ctx context.Context) ([]arrow.Array, int, error) {
 	n := len(m.src)
 	out := make([]arrow.Array, len(m.o.Columns))
-	var sel []uint16
-	isFilter := make([]bool, len(m.o.Columns))
 	if m.o.Filter != nil {
-		cols := make([]int, len(m.o.FilterPos))
-		for i, p := range m.o.FilterPos {
-			cols[i] = m.o.Columns[p]
-			isFilter[p] = true
-		}
-		got, err := m.gather(ctx, phaseFilter, cols, m.o.FilterPos)
+		got, live, err := m.gather(ctx, phaseFilter)
 		if err != nil {
 			return nil, 0, err
 		}
-		if sel, err = m.o.Filter(ctx, got, n); err != nil {
-			return nil, 0, err
+		if live != nil {
+			n = len(live)
+		}
+		var sel []uint16
+		if n > 0 {
+			if sel, err = m.o.Filter(ctx, got, n); err != nil {
+				return nil, 0, err
+			}
 		}
 		if sel != nil && len(sel) == n {
 			sel = nil
 		}
-		if sel != nil {
-			m.narrow(sel)
-			n = len(sel)
-		}
 		for i, p := range m.o.FilterPos {
 			out[p] = vec.FilterSel(got[i], sel)
 		}
-	}
-	var cols, pos []int
-	for i, c := range m.o.Columns {
-		if !isFilter[i] {
-			cols, pos = append(cols, c), append(pos, i)
+		switch {
+		case sel != nil && live != nil:
+			for i, s := range sel {
+				live[i] = live[s]
+			}
+			live = live[:len(sel)]
+		case sel != nil:
+			live = sel
+		}
+		if live != nil {
+			m.narrow(live)
+			n = len(live)
 		}
 	}
 	if n == 0 {
 		// The rest's readers catch up in a later round.
 		return nil, 0, nil
 	}
-	got, err := m.gather(ctx, phaseRest, cols, pos)
+	got, live, err := m.gather(ctx, phaseRest)
 	if err != nil {
 		return nil, 0, err
 	}
-	for i, p := range pos {
+	if live != nil {
+		n = len(live)
+	}
+	for i, p := range m.phases[phaseRest].out {
 		out[p] = got[i]
 	}
 	return out, n, nil
 }
 
-// narrow keeps the winners sel and renumbers them within their segments.
+// narrow keeps the keys sel and renumbers their rows within the segments.
 func (m *Reader) narrow(sel []uint16) {
 	kept := make([][]uint32, len(m.segs))
+	take := func(src uint16, row uint32) uint32 {
+		kept[src] = append(kept[src], m.segs[src].keep[row])
+		return uint32(len(kept[src]) - 1)
+	}
+	v := &m.vers
+	keys, rows := 0, 0
 	for i, s := range sel {
 		src, row := m.src[s], m.row[s]
 		m.src[i] = src
-		m.row[i] = uint32(len(kept[src]))
-		kept[src] = append(kept[src], m.segs[src].keep[row])
+		if src != folded {
+			m.row[i] = take(src, row)
+			continue
+		}
+		from := uint32(0)
+		if row > 0 {
+			from = v.ends[row-1]
+		}
+		// The lists only get shorter: what is moved was read before.
+		end := v.ends[row]
+		if v.last != nil {
+			v.last[keys] = v.last[row] - from + uint32(rows)
+		}
+		if v.result != nil {
+			v.result[keys] = v.result[row]
+		}
+		for j := from; j < end; j++ {
+			v.src[rows], v.row[rows], v.kinds[rows] = v.src[j], take(v.src[j], v.row[j]), v.kinds[j]
+			rows++
+		}
+		m.row[i] = uint32(keys)
+		v.ends[keys] = uint32(rows)
+		keys++
+	}
+	v.ends, v.src, v.row, v.kinds = v.ends[:keys], v.src[:rows], v.row[:rows], v.kinds[:rows]
+	if v.last != nil {
+		v.last = v.last[:keys]
+	}
+	if v.result != nil {
+		v.result = v.result[:keys]
 	}
 	m.src, m.row = m.src[:len(sel)], m.row[:len(sel)]
 	for i := range m.segs {
@@ -84,61 +212,82 @@ func (m *Reader) narrow(sel []uint16) {
 // while decoding costs a second copy of the winners.
 const denseShare = 60
 
-// gather reads cols for the winners of every segment and puts them in key order.
-func (m *Reader) gather(ctx context.Context, phase int, cols, pos []int) ([]arrow.Array, error) {
+// readParts reads a phase's columns of every segment: by column, by segment, with
+// room for one more source. whole says that a segment was read with rows that are
+// not wanted, see segment.base.
+func (m *Reader) readParts(ctx context.Context, ph int) (parts [][]arrow.Array, whole bool, err error) {
+	cols := m.phases[ph].read
+	parts = make([][]arrow.Array, len(cols))
 	if len(cols) == 0 {
-		return nil, nil
+		return parts, false, nil
 	}
-	parts := make([][]arrow.Array, len(cols)) // by column, by segment
 	for i := range parts {
-		parts[i] = make([]arrow.Array, len(m.segs))
+		parts[i] = make([]arrow.Array, len(m.segs)+1)
 	}
-	whole := false // a segment was read with its losers
 	for s := range m.segs {
 		g := &m.segs[s]
 		g.base = -1
 		if len(g.keep) == 0 {
 			continue
 		}
-		got, err := m.readSegment(ctx, g, phase, cols)
+		got, err := m.readSegment(ctx, g, ph, cols)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		whole = whole || g.base >= 0
 		for i := range cols {
 			parts[i][s] = got[i]
 		}
 	}
+	return parts, whole, nil
+}
+
+// gather reads a phase's columns for the keys of the round and puts them in key
+// order. live are the keys that are left, nil = all: the first phase leaves out
+// those that were folded into nothing. It may be changed by the caller.
+func (m *Reader) gather(ctx context.Context, ph int) (out []arrow.Array, live []uint16, err error) {
+	p := &m.phases[ph]
+	out = make([]arrow.Array, len(p.out))
+	if len(p.out) == 0 && len(m.vers.ends) == 0 {
+		return out, nil, nil
+	}
+	parts, whole, err := m.readParts(ctx, ph)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(m.vers.ends) > 0 {
+		return m.gatherFolded(ph, parts, whole, out)
+	}
 	if len(m.segs) == 1 && (!whole || parts[0][0].Len() == len(m.src)) {
-		out := make([]arrow.Array, len(cols)) // in order already
-		for i := range cols {
-			out[i] = parts[i][0]
+		for i := range out {
+			out[i] = parts[i][0] // in order already
 		}
-		return out, nil
+		return out, nil, nil
 	}
 	rows := m.row
 	if whole {
-		rows = m.places()
+		rows = m.places(&m.scratch.place, m.src, m.row)
 	}
-	out := make([]arrow.Array, len(cols))
-	for i := range cols {
-		out[i] = vec.Gather(m.o.Types[pos[i]].Arrow(), parts[i], m.src, rows)
+	for i := range out {
+		out[i] = vec.Gather(p.types[i], parts[i][:len(m.segs)], m.src, rows)
 	}
-	return out, nil
+	return out, nil, nil
 }
 
-// places returns where each winner lies in what its segment was read as: its
-// ordinal, or its row counted from the first one read.
-func (m *Reader) places() []uint32 {
-	m.place = grow(m.place, len(m.row))
-	for i, r := range m.row {
-		g := &m.segs[m.src[i]]
-		if g.base >= 0 {
-			r = uint32(int64(g.keep[r]) + g.from - g.base)
+// places returns where rows of the segments' keep lists lie in what the segments
+// were read as: the same ordinal, or the row counted from the first one read.
+func (m *Reader) places(into *[]uint32, src []uint16, row []uint32) []uint32 {
+	*into = grow(*into, len(row))
+	out := *into
+	for i, r := range row {
+		if s := src[i]; s != folded {
+			if g := &m.segs[s]; g.base >= 0 {
+				r = uint32(int64(g.keep[r]) + g.from - g.base)
+			}
 		}
-		m.place[i] = r
+		out[i] = r
 	}
-	return m.place
+	return out
 }
 
 // maxRead is the most rows that a format's reader takes at once.

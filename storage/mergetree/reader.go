@@ -28,10 +28,18 @@ import (
 // A round ends between two keys, never inside one.
 //
 // A row that loses costs its key, not its columns.
+//
+// With an Engine nobody wins: a key of several versions notes all of them, its
+// place in the round's result points to them (src = folded), and each phase reads
+// its columns of all versions, folds them, and puts what came out beside the
+// segments' arrays as one more source of the gather. Keys of one version take the
+// same way as winners do. See fold.go.
 type Reader struct {
 	o          Options
 	form       Form
-	bySequence bool // sequence numbers have to be read
+	bySequence bool // the order of versions needs sequence numbers
+	readSeq    bool // sequence numbers are read
+	all        bool // NextVersions: keys of one version are noted as versions, too
 	rows       int  // of a window and of a round
 	sections   [][][]Input
 	runs       []*run
@@ -40,10 +48,13 @@ type Reader struct {
 	segs       []segment
 	src        []uint16
 	row        []uint32
-	place      []uint32 // scratch of gather
+	vers       versionList
+	phases     [2]phase
+	scratch    gatherScratch
 	stats      *format.Counters
 
-	// The key whose versions are being looked at: the best row so far.
+	// The key whose versions are being looked at: the best row so far, with an
+	// engine the newest; pendVers are its versions.
 	pending    bool
 	pendSeg    uint16
 	pendHi     uint64
@@ -51,7 +62,19 @@ type Reader struct {
 	pendBytes  []byte
 	pendRow    int64
 	pendDelete bool
+	pendVers   []version
 }
+
+// version is one noted row of the pending key.
+type version struct {
+	seg  uint16
+	kind uint8
+	row  int64 // physical
+	seq  int64 // where sequence numbers are read
+}
+
+// folded is the source of keys that are folded.
+const folded = 1<<16 - 1
 
 // Options say how to merge and what to return.
 type Options struct {
@@ -64,9 +87,11 @@ type Options struct {
 	SequenceDescending bool
 	// SnapshotOrdering compares files by MaxSequence before sequence numbers.
 	SnapshotOrdering bool
-	// Engine folds keys of several versions; nil = the last (or first) version
-	// wins, as below. It is made for Columns without Sequence and Kind.
-	Engine Engine
+	// Engine makes the merge engine that folds keys of several versions, for some
+	// of Columns: the filter's are folded before the others. Key columns and those
+	// below 0 are never among them. nil = the last (or first) version wins, as below;
+	// KeepFirst and IgnoreDelete are the engine's business then.
+	Engine func(columns []int) (Engine, error)
 	// KeepFirst makes the first version of a key win (first-row) instead of the
 	// last (deduplicate).
 	KeepFirst bool
@@ -92,7 +117,7 @@ type Options struct {
 // NewReader merges sections: each is a list of sorted runs of files.
 func NewReader(sections [][][]Input, o Options) *Reader {
 	m := &Reader{o: o, form: o.Codec.Form(), sections: sections, stats: o.Counters, rows: o.WindowRows}
-	if m.rows <= 0 || m.rows > 1<<16 {
+	if m.rows <= 0 || m.rows > 1<<15 {
 		m.rows = 8192
 	}
 	if m.stats == nil {
@@ -128,6 +153,12 @@ func (m *Reader) Next(ctx context.Context) (cols []arrow.Array, n int, err error
 	}
 }
 
+// enough reports whether the round has settled as many keys as it should, or
+// noted as many versions as it should hold at once.
+func (m *Reader) enough() bool {
+	return len(m.src) >= m.rows || len(m.vers.ends) >= m.rows || len(m.vers.src) >= 4*m.rows
+}
+
 // Close releases the files' readers.
 func (m *Reader) Close() error {
 	m.closeRuns()
@@ -146,6 +177,10 @@ func (m *Reader) closeRuns() {
 func (m *Reader) start(ctx context.Context, section [][]Input) error {
 	m.runs, m.open, m.pending = nil, true, false
 	m.bySequence = m.o.SnapshotOrdering || !m.ranked(section)
+	m.readSeq = m.bySequence || m.all
+	if err := m.preparePhases(); err != nil {
+		return err
+	}
 	for _, inputs := range section {
 		r := &run{m: m, inputs: inputs, lanes: make([]lane, 2), keepb: make([]uint16, 0, m.rows)}
 		if !m.bySequence {
@@ -199,11 +234,12 @@ func (m *Reader) ranked(section [][]Input) bool {
 // round settles about as many keys as a window holds into m.src and m.row.
 func (m *Reader) round(ctx context.Context) error {
 	m.segs, m.src, m.row = m.segs[:0], m.src[:0], m.row[:0]
+	m.vers.reset()
 	for _, r := range m.runs {
 		r.active = false
 	}
 	var last *run // that won the previous match
-	for len(m.src) < m.rows || m.pending {
+	for !m.enough() || m.pending {
 		w := m.tree.winner()
 		if w.done {
 			m.flush()
@@ -212,7 +248,7 @@ func (m *Reader) round(ctx context.Context) error {
 		same := m.pending && m.isPending(w)
 		if m.pending && !same {
 			m.flush()
-			if len(m.src) >= m.rows {
+			if m.enough() {
 				return nil
 			}
 		}
@@ -241,6 +277,11 @@ func (m *Reader) round(ctx context.Context) error {
 
 // version looks at one row whose key other runs may hold, too.
 func (m *Reader) version(w *run, same bool) {
+	if m.folds() {
+		m.setPending(w)
+		w.p++
+		return
+	}
 	if !(m.o.IgnoreDelete && w.retract(w.p)) && !(same && m.o.KeepFirst) {
 		m.setPending(w)
 	}
@@ -252,7 +293,14 @@ func (m *Reader) version(w *run, same bool) {
 func (m *Reader) stretch(w, next *run, same bool) {
 	q := m.stretchEnd(w, next)
 	from := w.p
-	if same {
+	if same && m.folds() {
+		m.setPending(w)
+		w.p++
+		m.flush()
+		if from++; from == q {
+			return
+		}
+	} else if same {
 		if m.o.KeepFirst || m.o.IgnoreDelete && w.retract(from) {
 			// The pending row stands.
 			w.p++
@@ -265,9 +313,14 @@ func (m *Reader) stretch(w, next *run, same bool) {
 			m.pending = false
 		}
 	}
+	if m.all {
+		m.noteStretch(w, from, q)
+		w.p = q
+		return
+	}
 	seg := w.segment()
 	id := w.seg
-	if w.kinds == nil || m.o.KeepDeletes && !m.o.IgnoreDelete {
+	if w.kinds == nil || m.o.KeepDeletes && (!m.o.IgnoreDelete || m.folds()) {
 		at, n := len(seg.keep), q-from
 		src := extend(&m.src, n)
 		for i := range src {
@@ -310,7 +363,11 @@ func extend[T any](s *[]T, n int) []T {
 // stretchEnd returns the first row of w's window whose key is not below next's.
 // It gallops: keys of two runs often alternate, and often do not.
 func (m *Reader) stretchEnd(w, next *run) int {
-	end := min(w.n, w.p+max(1, m.rows-len(m.src)))
+	settled := len(m.src)
+	if m.all {
+		settled = len(m.vers.ends)
+	}
+	end := min(w.n, w.p+max(1, m.rows-settled))
 	if next == nil {
 		return end
 	}
@@ -340,10 +397,24 @@ func (m *Reader) isPending(w *run) bool {
 	return true
 }
 
-// setPending makes the row under w's cursor the best version of its key. Its
-// place is noted now: w's window may be gone when the key is settled.
+// setPending makes the row under w's cursor the best version of its key, or with
+// an engine one more. Its place is noted now: w's window may be gone when the key
+// is settled.
 func (m *Reader) setPending(w *run) {
 	w.segment()
+	if m.folds() {
+		v := version{seg: w.seg, row: w.physical(w.p)}
+		if w.kinds != nil {
+			v.kind = uint8(w.kinds[w.p])
+		}
+		if m.readSeq {
+			v.seq = w.seq[w.p]
+		}
+		m.pendVers = append(m.pendVers, v)
+		if m.pending {
+			return
+		}
+	}
 	m.pending, m.pendSeg, m.pendRow, m.pendDelete = true, w.seg, w.physical(w.p), w.retract(w.p)
 	m.pendHi, m.pendLo = w.hi, w.lo
 	if m.form == WordAndBytes {
@@ -357,6 +428,12 @@ func (m *Reader) flush() {
 		return
 	}
 	m.pending = false
+	if len(m.pendVers) > 1 || m.all {
+		m.note(m.pendVers)
+		m.pendVers = m.pendVers[:0]
+		return
+	}
+	m.pendVers = m.pendVers[:0]
 	if m.pendDelete && !m.o.KeepDeletes {
 		return
 	}

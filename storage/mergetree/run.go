@@ -137,12 +137,12 @@ func (r *run) fill(arrs []arrow.Array) {
 		fillUser(&r.user, o.SequenceTypes, arrs[:u], r.n, o.SequenceDescending)
 		arrs = arrs[u:]
 	}
-	if r.m.bySequence {
+	if r.m.readSeq {
 		r.seq = vec.ViewOf[int64](arrs[0]).V
 		arrs = arrs[1:]
 	}
 	r.kinds = nil
-	if r.inputs[r.in].Deletes {
+	if r.inputs[r.in].Deletes || r.m.all {
 		r.kinds = vec.ViewOf[int16](arrs[0]).V
 	}
 	r.order = r.rank
@@ -192,10 +192,10 @@ func (r *run) nextRange(ctx context.Context) (bool, error) {
 	rg := x.Ranges[r.rg]
 	r.rg++
 	cols := append(append([]int(nil), r.m.o.KeyCols...), r.m.o.SequenceCols...)
-	if r.m.bySequence {
+	if r.m.readSeq {
 		cols = append(cols, Sequence)
 	}
-	if x.Deletes {
+	if x.Deletes || r.m.all {
 		cols = append(cols, Kind)
 	}
 	var err error

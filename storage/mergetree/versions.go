@@ -1,5 +1,14 @@
 package mergetree
 
+import (
+	"context"
+	"slices"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+)
+
 // VersionBatch is what Reader.NextVersions returns: every version of some keys,
 // keys with a single version included. It never ends inside a key.
 type VersionBatch struct {
@@ -13,4 +22,84 @@ type VersionBatch struct {
 	Pos []int64
 	// Keys is the byte form (KeyCodec) of each key.
 	Keys [][]byte
+}
+
+// NextVersions returns the versions of the next keys, in key order within a
+// section and in merge order within a key; nil at the end. Retractions are among
+// them whatever the options say; Filter, Engine, KeepFirst, IgnoreDelete and
+// KeepDeletes have no effect. Kinds is always set, with the kinds as stored. The
+// batch is valid until the next call; its arrays may be kept. A reader is used
+// either with Next or with NextVersions.
+func (m *Reader) NextVersions(ctx context.Context) (*VersionBatch, error) {
+	m.all, m.o.Filter, m.o.KeepFirst, m.o.IgnoreDelete = true, nil, false, false
+	for {
+		if !m.open {
+			if len(m.sections) == 0 {
+				return nil, nil
+			}
+			if err := m.start(ctx, m.sections[0]); err != nil {
+				return nil, err
+			}
+			m.sections = m.sections[1:]
+		}
+		if err := m.round(ctx); err != nil {
+			return nil, err
+		}
+		if len(m.vers.ends) > 0 {
+			return m.versions(ctx)
+		}
+		if m.tree.winner().done {
+			m.closeRuns()
+		}
+	}
+}
+
+// versions reads the columns of the round's versions.
+func (m *Reader) versions(ctx context.Context) (*VersionBatch, error) {
+	v := &m.vers
+	p := &m.phases[phaseRest]
+	parts, whole, err := m.readParts(ctx, phaseRest)
+	if err != nil {
+		return nil, err
+	}
+	row := v.row
+	if whole {
+		row = m.places(&m.scratch.vplace, v.src, v.row)
+	}
+	b := &VersionBatch{
+		Versions: Versions{N: len(v.src), Ends: v.ends, Kinds: v.kinds, Cols: make([]arrow.Array, len(p.out))},
+		Seq:      v.seq, Tag: v.tag, Pos: v.pos, Keys: make([][]byte, len(v.ends)),
+	}
+	for i := range b.Cols {
+		b.Cols[i] = vec.Decode(vec.Gather(p.types[i], parts[i][:len(m.segs)], v.src, row))
+	}
+	from := 0
+	for i, end := range v.keyEnds {
+		b.Keys[i] = v.keys[from:end:end]
+		from = end
+	}
+	return b, nil
+}
+
+// noteStretch notes rows [from, q) of w's window, keys of which no other run has
+// a version.
+func (m *Reader) noteStretch(w *run, from, q int) {
+	seg := w.segment()
+	v, n := &m.vers, q-from
+	at := uint32(len(seg.keep))
+	first := uint32(len(v.src))
+	v.src, v.row, v.kinds, v.ends = slices.Grow(v.src, n), slices.Grow(v.row, n), slices.Grow(v.kinds, n), slices.Grow(v.ends, n)
+	v.seq, v.pos, v.tag, v.keyEnds = slices.Grow(v.seq, n), slices.Grow(v.pos, n), slices.Grow(v.tag, n), slices.Grow(v.keyEnds, n)
+	tag := w.inputs[w.in].Tag
+	for i := range n {
+		pos := w.physical(from + i)
+		v.src, v.row = append(v.src, w.seg), append(v.row, at+uint32(i))
+		v.kinds = append(v.kinds, uint8(w.kinds[from+i]))
+		v.ends = append(v.ends, first+uint32(i)+1)
+		v.seq, v.pos, v.tag = append(v.seq, w.seq[from+i]), append(v.pos, pos), append(v.tag, tag)
+		v.keys = m.o.Codec.appendKey(v.keys, &w.keys, from+i)
+		v.keyEnds = append(v.keyEnds, len(v.keys))
+		seg.keep = append(seg.keep, uint32(pos-seg.from))
+	}
+	v.odd = true
 }

@@ -39,12 +39,12 @@ type readPlan struct {
 	seqCols  []int // user sequence fields
 	seqDesc  bool
 	snapshot bool // sequence.snapshot-ordering
-	// deleted rows are wanted too, with their kind
+	// deleted rows are wanted, too
 	kinds bool
 }
 
 func newReadPlan(p *planner) (*readPlan, error) {
-	r := &readPlan{t: p.t, st: p.state, at: p.scan.At, filter: p.filter, keyed: p.primaryKey(), keyCols: p.keyCols, codec: p.codec}
+	r := &readPlan{t: p.t, st: p.state, at: p.scan.At, filter: p.filter, keyed: p.primaryKey(), keyCols: p.keyCols, codec: p.codec, kinds: p.scan.KeepDeletes}
 	r.columns = p.scan.Columns
 	if r.columns == nil {
 		r.columns = make([]int, len(p.schema.Fields))

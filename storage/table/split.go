@@ -230,12 +230,18 @@ func (p *planner) mergeSplit(l live, sections [][][]File, rows, bytes int64) Spl
 	}
 }
 
-// canMerge refuses merge engines that are not supported.
+// canMerge refuses merge engines, and options of theirs, that are not supported.
 func (p *planner) canMerge() error {
-	switch e := p.mergeEngine(); e {
-	case "deduplicate", "first-row":
+	e := p.engine()
+	if e == nil {
 		return nil
-	default:
-		return &fileio.UnsupportedError{Feature: "merge engine " + e}
 	}
+	var cols []int
+	for _, c := range p.read.columns {
+		if c >= 0 && !slices.Contains(p.keyCols, c) && !slices.Contains(cols, c) {
+			cols = append(cols, c)
+		}
+	}
+	_, err := e(cols)
+	return err
 }

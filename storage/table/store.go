@@ -9,6 +9,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
@@ -194,6 +195,18 @@ func (st *state) refuse() error {
 
 // mergeEngine returns the table's merge engine.
 func (st *state) mergeEngine() string { return st.options.Enum("merge-engine", "deduplicate") }
+
+// engine returns what makes the table's merge engine for some columns, nil where
+// the newest or oldest version of a key wins.
+func (st *state) engine() func(columns []int) (mergetree.Engine, error) {
+	switch st.mergeEngine() {
+	case "deduplicate", "first-row":
+		return nil
+	}
+	return func(columns []int) (mergetree.Engine, error) {
+		return mergetree.NewEngine(mergetree.EngineSpec{Table: st.schema, Options: st.options, Columns: columns})
+	}
+}
 
 // ignoreDelete reads ignore-delete with its older spellings.
 func (st *state) ignoreDelete() bool {
