@@ -1,0 +1,12 @@
+package aggregate
+
+// builtins are the functions: one file and one line each.
+var builtins = []Function{
+	lastValue,
+	lastNonNullValue,
+	firstValue,
+	firstNonNullValue,
+	primaryKey,
+	sum,
+	product,
+}
