@@ -25,7 +25,7 @@ func givesOnce(m *plan.Modify) bool {
 	n := m.Source.Root
 	for {
 		switch x := n.(type) {
-		case *plan.Scan:
+		case *plan.Scan, *plan.Lookup:
 			return true
 		case *plan.Filter:
 			n = x.Input

@@ -391,6 +391,8 @@ func exprsOf(n plan.Node) []plan.Expr {
 	switch n := n.(type) {
 	case *plan.Scan:
 		es = append(es, n.Filter)
+	case *plan.Lookup:
+		es = append(es, n.Cond, n.Filter)
 	case *plan.Values:
 		for _, r := range n.Rows {
 			es = append(es, r...)
@@ -505,7 +507,8 @@ func dependsOn(n plan.Node, params []int) bool {
 func hasScan(n plan.Node) bool {
 	found := false
 	eachNode(n, func(n plan.Node) {
-		if _, ok := n.(*plan.Scan); ok {
+		switch n.(type) {
+		case *plan.Scan, *plan.Lookup:
 			found = true
 		}
 	})

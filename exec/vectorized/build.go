@@ -21,6 +21,8 @@ func buildNode(sc *scope, n plan.Node, req request) (stage, error) {
 	switch n := n.(type) {
 	case *plan.Scan:
 		return newScan(sc, n, req)
+	case *plan.Lookup:
+		return newLookup(sc, n, req)
 	case *plan.Values:
 		return newValues(sc, n, req)
 	case *plan.TableFunc:
@@ -65,6 +67,8 @@ func buildNode(sc *scope, n plan.Node, req request) (stage, error) {
 func idOf(n plan.Node) int {
 	switch n := n.(type) {
 	case *plan.Scan:
+		return n.ID
+	case *plan.Lookup:
 		return n.ID
 	case *plan.Values:
 		return n.ID

@@ -35,7 +35,7 @@ type ExplainOptions struct {
 // Explain prints a plan in PostgreSQL's form: one string per line of text, or
 // one string of JSON. stats may be nil.
 func Explain(p *Planned, o ExplainOptions, stats StatsSource) []string {
-	x := &explainer{o: o, stats: stats, subplans: map[plan.Node][]labelled{}}
+	x := &explainer{o: o, stats: stats, subplans: map[plan.Node][]labelled{}, single: len(p.Relations) == 1}
 	return x.print(x.fragment(p.Fragment))
 }
 
@@ -124,6 +124,8 @@ type explainer struct {
 	o        ExplainOptions
 	stats    StatsSource
 	subplans map[plan.Node][]labelled
+	// single: one relation is read, whose columns need no prefix.
+	single bool
 }
 
 func (x *explainer) dep(names []string) *deparser { return &deparser{names: names, env: x.o.Env} }
@@ -178,6 +180,8 @@ func (x *explainer) node(n plan.Node, _ any) *xnode {
 			add("Rows Wanted", n.Spec.Limit)
 		}
 		x.scanProps(n, add)
+	case *plan.Lookup:
+		x.lookup(n, out, add)
 	case *plan.Values:
 		if len(n.Rows) == 1 {
 			out.typ, out.title = "Result", "Result"
@@ -209,7 +213,7 @@ func (x *explainer) node(n plan.Node, _ any) *xnode {
 		}
 	case *plan.Filter:
 		k := x.node(n.Input, nil)
-		if k.counters == nil && len(k.kids) < 2 && k.typ != "Seq Scan" && !k.hash && !hasProp(k, "Filter") {
+		if k.counters == nil && len(k.kids) < 2 && k.typ != "Seq Scan" && k.typ != "Index Scan" && !k.hash && !hasProp(k, "Filter") {
 			// Shown as the condition of the node below, as PostgreSQL has it.
 			k.props = append(k.props, prop{"Filter", x.dep(k.names).expr(n.Cond)})
 			k.est.Rows = n.E.Rows

@@ -12,7 +12,7 @@ import (
 // form: a node for the change above the plan of its source. stats may be nil; the
 // node's own counters are those of plan.ModifyNodeID.
 func ExplainModify(p *PlannedModify, o ExplainOptions, stats StatsSource) []string {
-	x := &explainer{o: o, stats: stats, subplans: map[plan.Node][]labelled{}}
+	x := &explainer{o: o, stats: stats, subplans: map[plan.Node][]labelled{}, single: len(p.Relations) == 1}
 	m := p.Modify
 	rel := m.Target.Name()
 	n := &xnode{typ: "ModifyTable", hash: true}

@@ -433,6 +433,9 @@ func (b *builder) scan(g *plan.LGet, need colSet) (phys, error) {
 			b.storageFilter(g, s)
 		}
 	}
+	if l := b.lookup(g, s); l != nil {
+		return b.trim(g, phys{l, cols}, need), nil
+	}
 	return b.trim(g, phys{s, cols}, need), nil
 }
 

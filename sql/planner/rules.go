@@ -46,7 +46,7 @@ func Rules() []string {
 		}
 		seen[r.name] = true
 	}
-	return append(out, "infer", "or_factor", "semi_order", "runtime_filter", "storage_filter")
+	return append(out, "infer", "or_factor", "semi_order", "runtime_filter", "storage_filter", "lookup")
 }
 
 func (p *planner) off(rule string) bool { return p.o.Disabled[rule] }

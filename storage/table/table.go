@@ -138,6 +138,7 @@ type PlanReport struct {
 	Level0Files                int64 // level-0 files that a fresh read adds to Java's batch view
 	RawSplits, MergeSplits     int64
 	DeletionVectors            int64
+	Keys                       int64 // looked up by primary key
 	Skipped                    map[string]int64
 	Counters                   format.Counters // filled while reading
 }
