@@ -99,6 +99,9 @@ type Options struct {
 	IgnoreDelete bool
 	// KeepDeletes returns keys whose winner is a retraction, too.
 	KeepDeletes bool
+	// Expire, when not nil, leaves out rows by their age, each version for itself,
+	// before anything is merged.
+	Expire *Expire
 	// From and To bound the keys: From inclusive, To exclusive; nil = open.
 	From, To *Bound
 	// Columns are returned, of types Types.

@@ -103,6 +103,9 @@ func (r *run) load(ctx context.Context) error {
 		if r.rows != nil {
 			r.n = len(r.rows)
 		}
+		if e := r.m.o.Expire; e != nil {
+			arrs = r.expire(e, arrs)
+		}
 		r.fill(arrs)
 		if b := r.m.o.From; b != nil {
 			r.p = r.m.o.Codec.lowerBound(&r.keys, 0, r.n, b)
@@ -197,6 +200,9 @@ func (r *run) nextRange(ctx context.Context) (bool, error) {
 	}
 	if x.Deletes || r.m.all {
 		cols = append(cols, Kind)
+	}
+	if e := r.m.o.Expire; e != nil {
+		cols = append(cols, e.Column)
 	}
 	var err error
 	if r.cols, err = x.Open(ctx, rg, cols); err != nil {

@@ -39,6 +39,9 @@ func (c *KeyCodec) Latest(k *Keys, n int, user *SequenceKeys) []uint32 {
 	return out
 }
 
+// Equal reports whether rows i and j have the same key.
+func (c *KeyCodec) Equal(k *Keys, i, j int) bool { return c.equal(k, i, j) }
+
 func (c *KeyCodec) equal(k *Keys, i, j int) bool {
 	if k.Hi[i] != k.Hi[j] {
 		return false

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -180,11 +181,6 @@ func (st *state) refuse() error {
 			return un("table option " + f)
 		}
 	}
-	for _, k := range []string{"record-level.expire-time"} {
-		if v := o.String(k, ""); v != "" {
-			return un("table option " + k)
-		}
-	}
 	for k := range o {
 		if strings.HasPrefix(k, "encryption.") {
 			return un("encryption")
@@ -203,9 +199,29 @@ func (st *state) engine() func(columns []int) (mergetree.Engine, error) {
 	case "deduplicate", "first-row":
 		return nil
 	}
-	return func(columns []int) (mergetree.Engine, error) {
-		return mergetree.NewEngine(mergetree.EngineSpec{Table: st.schema, Options: st.options, Columns: columns})
+	return st.newEngine
+}
+
+// newEngine makes the table's merge engine for some columns.
+func (st *state) newEngine(columns []int) (mergetree.Engine, error) {
+	return mergetree.NewEngine(mergetree.EngineSpec{Table: st.schema, Options: st.options, Columns: columns})
+}
+
+// expiry is the table's record-level expiry, nil = none. Only compaction makes use
+// of it.
+func (st *state) expiry(now time.Time) (*mergetree.Expire, error) {
+	if st.options.String("record-level.expire-time", "") == "" {
+		return nil, nil
 	}
+	after, err := st.options.Duration("record-level.expire-time", 0)
+	if err != nil {
+		return nil, err
+	}
+	cols, err := columnsOf(st.schema, []string{st.options.String("record-level.time-field", "")})
+	if err != nil {
+		return nil, err
+	}
+	return &mergetree.Expire{Column: cols[0], Type: st.schema.Fields[cols[0]].Type, Before: now.Unix() - int64(after/time.Second)}, nil
 }
 
 // ignoreDelete reads ignore-delete with its older spellings.

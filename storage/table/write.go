@@ -43,6 +43,11 @@ type tableWriter struct {
 	kindCol            int // rowkind.field, -1 = none
 	ignoreDelete       bool
 	ignoreUpdateBefore bool
+	inputLog           bool // changelog-producer = input
+	logOnly            bool // rows marked LogOnly were given
+
+	// engine folds keys of several rows; nil = the newest wins.
+	engine func(columns []int) (mergetree.Engine, error)
 
 	keyCols  []int
 	codec    *mergetree.KeyCodec
@@ -143,6 +148,10 @@ func (t *FileStore) newWriter(st *state, o WriteOptions) (*tableWriter, error) {
 }
 
 var errWriterClosed = errors.New("table writer is closed")
+	w.inputLog = st.options.Enum("changelog-producer", "none") == "input" && !o.Overwrite
+	if w.engine = st.engine(); st.mergeEngine() == "first-row" {
+		w.engine = st.newEngine
+	}
 
 func (w *tableWriter) usable() error {
 	if w.closed {

@@ -280,9 +280,14 @@ func (b *buffer) gather(c int, dt arrow.DataType, src []uint16, row []uint32) ar
 func (w *tableWriter) gatherAll(src []uint16, row []uint32, alone bool) []arrow.Array {
 	cols := make([]arrow.Array, len(w.want))
 	workers := min(runtime.GOMAXPROCS(0), len(cols))
-	if !alone || workers == 1 || len(row) < chunkRows/2 {
+	return w.gatherEach(len(row), alone, func(c int) arrow.Array { return w.buf.gather(c, w.want[c], src, row) })
+}
+
+// gatherEach makes every column by calling one, for n rows.
+func (w *tableWriter) gatherEach(n int, alone bool, one func(c int) arrow.Array) []arrow.Array {
+	if !alone || workers == 1 || n < chunkRows/2 {
 		for c := range cols {
-			cols[c] = w.buf.gather(c, w.want[c], src, row)
+			cols[c] = one(c)
 		}
 		return cols
 	}
@@ -291,7 +296,7 @@ func (w *tableWriter) gatherAll(src []uint16, row []uint32, alone bool) []arrow.
 	for range workers {
 		g.Go(func() {
 			for c := int(next.Add(1)) - 1; c < len(cols); c = int(next.Add(1)) - 1 {
-				cols[c] = w.buf.gather(c, w.want[c], src, row)
+				cols[c] = one(c)
 			}
 		})
 	}
@@ -317,7 +322,6 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) erro
 		}
 		user = mergetree.NewSequenceKeys(w.seqTypes, cols, n, w.seqDesc)
 	}
-	order := w.codec.Latest(&k, n, user)
 	f, err := w.newFile(s.target, 0, false)
 	if err != nil {
 		return err
@@ -332,6 +336,20 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) erro
 			src[i], row[i] = s.src[o], s.row[o]
 			seq[i] = base + int64(o)
 			kinds[i] = 0
+	if w.engine != nil {
+		fold, err := w.newFold(s, w.codec.Sorted(&k, n, user))
+		if err == nil {
+			err = fold.write(ctx, &k, f, alone)
+		}
+		if err == nil {
+			s.files, err = f.Close(ctx)
+		}
+		if err != nil {
+			_ = f.Abort(ctx) // the error says why
+		}
+		return err
+	}
+	order := w.codec.Latest(&k, n, user)
 			if ks := b.items[src[i]].kinds; ks != nil {
 				kinds[i] = int8(ks[row[i]])
 			}

@@ -48,8 +48,8 @@ func (st *state) refuseWrite() error {
 	if !st.primaryKey() {
 		return nil
 	}
-	if e := st.mergeEngine(); e != "deduplicate" {
-		return un("merge-engine = " + e)
+	if _, err := st.newEngine(nil); err != nil {
+		return err
 	}
 	if p := o.Enum("changelog-producer", "none"); p != "none" {
 		return un("changelog-producer = " + p)

@@ -373,7 +373,7 @@ func TestWriteRefuses(t *testing.T) {
 		{nil, nil, "a VECTOR<FLOAT, 3>", "VECTOR column (a)"},
 		{[]string{"a"}, nil, "a INT", "bucket = -1"},
 		{[]string{"a"}, map[string]string{"bucket": "-2"}, "a INT", "bucket = -2"},
-		{[]string{"a"}, map[string]string{"bucket": "1", "merge-engine": "aggregation"}, "a INT", "merge-engine = aggregation"},
+		{[]string{"a"}, map[string]string{"bucket": "1", "merge-engine": "newest"}, "a INT", "merge engine newest"},
 		{[]string{"a"}, map[string]string{"bucket": "1", "changelog-producer": "lookup"}, "a INT", "changelog-producer = lookup"},
 		{[]string{"a"}, map[string]string{"bucket": "1", "deletion-vectors.enabled": "true"}, "a INT", "deletion-vectors.enabled"},
 	} {
