@@ -163,7 +163,7 @@ func decode(b []byte, pos int, t types.Type, depth int) (types.Datum, error) {
 			}
 			ms = readInt(b[off:], 8)
 		}
-		return timestampDatum(t, ms, nano)
+		return timestampValue(t, ms, nano)
 	case types.Array, types.Map, types.Row, types.Variant:
 		v, err := region(b, binary.LittleEndian.Uint64(b[pos:]))
 		if err != nil {
@@ -184,17 +184,20 @@ func decode(b []byte, pos int, t types.Type, depth int) (types.Datum, error) {
 	return nil, corrupt("type %s", t)
 }
 
-// timestampDatum joins milliseconds and nanoseconds of a millisecond in the unit
+// timestampValue joins milliseconds and nanoseconds of a millisecond in the unit
 // of t's Datum.
-func timestampDatum(t types.Type, ms, nano int64) (types.Datum, error) {
+func timestampValue(t types.Type, ms, nano int64) (int64, error) {
 	unit := int64(1000)
 	part := nano / 1000
 	if t.IsNanos() {
 		unit, part = 1_000_000, nano
 	}
+	if ms < 0 { // from above, or the least value of all overflows on the way
+		ms, part = ms+1, part-unit
+	}
 	v := ms * unit
-	if ms != 0 && v/unit != ms || v > 0 && v+part < v {
-		return nil, corrupt("timestamp of %d ms is out of range", ms)
+	if v/unit != ms || v > 0 && v+part < v || v < 0 && v+part > 0 {
+		return 0, corrupt("timestamp of %d ms is out of range", ms)
 	}
 	return v + part, nil
 }
