@@ -43,8 +43,6 @@ type tableWriter struct {
 	kindCol            int // rowkind.field, -1 = none
 	ignoreDelete       bool
 	ignoreUpdateBefore bool
-	inputLog           bool // changelog-producer = input
-	logOnly            bool // rows marked LogOnly were given
 
 	// engine folds keys of several rows; nil = the newest wins.
 	engine func(columns []int) (mergetree.Engine, error)
@@ -142,16 +140,15 @@ func (t *FileStore) newWriter(st *state, o WriteOptions) (*tableWriter, error) {
 			return nil, fmt.Errorf("option \"rowkind.field\" names %q, which is not text", name)
 		}
 	}
+	if w.engine = st.engine(); st.mergeEngine() == "first-row" {
+		w.engine = st.newEngine
+	}
 	w.ignoreDelete = st.ignoreDelete()
 	w.ignoreUpdateBefore, err = st.options.Bool("ignore-update-before", false)
 	return w, err
 }
 
 var errWriterClosed = errors.New("table writer is closed")
-	w.inputLog = st.options.Enum("changelog-producer", "none") == "input" && !o.Overwrite
-	if w.engine = st.engine(); st.mergeEngine() == "first-row" {
-		w.engine = st.newEngine
-	}
 
 func (w *tableWriter) usable() error {
 	if w.closed {

@@ -278,13 +278,13 @@ func (b *buffer) gather(c int, dt arrow.DataType, src []uint16, row []uint32) ar
 // gatherAll makes every column of rows; alone says that no other bucket keeps the
 // cores busy.
 func (w *tableWriter) gatherAll(src []uint16, row []uint32, alone bool) []arrow.Array {
-	cols := make([]arrow.Array, len(w.want))
-	workers := min(runtime.GOMAXPROCS(0), len(cols))
 	return w.gatherEach(len(row), alone, func(c int) arrow.Array { return w.buf.gather(c, w.want[c], src, row) })
 }
 
 // gatherEach makes every column by calling one, for n rows.
 func (w *tableWriter) gatherEach(n int, alone bool, one func(c int) arrow.Array) []arrow.Array {
+	cols := make([]arrow.Array, len(w.want))
+	workers := min(runtime.GOMAXPROCS(0), len(cols))
 	if !alone || workers == 1 || n < chunkRows/2 {
 		for c := range cols {
 			cols[c] = one(c)
@@ -326,16 +326,6 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) erro
 	if err != nil {
 		return err
 	}
-	base := w.targets[s.target].next
-	m := min(len(order), chunkRows)
-	src, row := make([]uint16, m), make([]uint32, m)
-	seq, kinds := make([]int64, m), make([]int8, m)
-	for at := 0; at < len(order); at += m {
-		part := order[at:min(at+m, len(order))]
-		for i, o := range part {
-			src[i], row[i] = s.src[o], s.row[o]
-			seq[i] = base + int64(o)
-			kinds[i] = 0
 	if w.engine != nil {
 		fold, err := w.newFold(s, w.codec.Sorted(&k, n, user))
 		if err == nil {
@@ -350,6 +340,16 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) erro
 		return err
 	}
 	order := w.codec.Latest(&k, n, user)
+	base := w.targets[s.target].next
+	m := min(len(order), chunkRows)
+	src, row := make([]uint16, m), make([]uint32, m)
+	seq, kinds := make([]int64, m), make([]int8, m)
+	for at := 0; at < len(order); at += m {
+		part := order[at:min(at+m, len(order))]
+		for i, o := range part {
+			src[i], row[i] = s.src[o], s.row[o]
+			seq[i] = base + int64(o)
+			kinds[i] = 0
 			if ks := b.items[src[i]].kinds; ks != nil {
 				kinds[i] = int8(ks[row[i]])
 			}
