@@ -160,6 +160,9 @@ func Merge(c, d Changes) (out Changes, dropped []manifest.Entry) {
 		}
 	}
 	out.Changelog = append(append([]manifest.Entry(nil), c.Changelog...), d.Changelog...)
+	if out.Overwrite != nil { // it is committed without a changelog
+		dropped, out.Changelog = append(dropped, out.Changelog...), nil
+	}
 	out.Indexes = mergeIndexes(indexes, d.Indexes)
 	out.Reads = c.Reads.union(d.Reads)
 	out.Force = c.Force || d.Force

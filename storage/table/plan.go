@@ -97,8 +97,10 @@ func (t *FileStore) Plan(ctx context.Context, s Scan) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := p.planFallback(ctx)
-	if plan == nil && err == nil {
+	var plan *Plan
+	if s.Incremental != nil {
+		plan, err = p.planIncremental(ctx, s.Incremental)
+	} else if plan, err = p.planFallback(ctx); plan == nil && err == nil {
 		plan, err = p.plan(ctx, nil)
 	}
 	if err == nil && t.env.events.PlanDone != nil {

@@ -16,15 +16,18 @@ import (
 // Read opens the reader of a split that Plan made. A reader is for one goroutine;
 // readers of several splits may run at once.
 func (t *FileStore) Read(ctx context.Context, s Scan, p Split, o ReadOptions) (SplitReader, error) {
-	im, ok := p.Impl.(*piece)
-	if !ok || im.read.t != t {
-		return nil, fmt.Errorf("split was not planned by this table")
-	}
 	if o.BatchRows <= 0 {
 		o.BatchRows = 2048
 	}
 	if o.Counters == nil {
 		o.Counters = &format.Counters{}
+	}
+	if d, ok := p.Impl.(*diffPiece); ok && d.read.t == t {
+		return newDiffReader(d, o), nil
+	}
+	im, ok := p.Impl.(*piece)
+	if !ok || im.read.t != t {
+		return nil, fmt.Errorf("split was not planned by this table")
 	}
 	if p.Raw {
 		return newRawReader(im, s, p, o), nil

@@ -57,9 +57,14 @@ type Scan struct {
 // IncrementalDiffStartingScanner.java.
 type Incremental struct {
 	From, To int64 // snapshot ids; From 0 = from the beginning
-	// FromTag and ToTag name tags instead; Mode is Diff then.
+	// FromTag and ToTag are the tags whose states From and To are, when tags were named.
 	FromTag, ToTag string
 	Mode           IncrementalMode
+	// InOrder asks for splits that give the rows of a file together and in its order,
+	// retractions included: $binlog pairs a row's before and after.
+	InOrder bool
+	// from and to are the states that Diff compares; a from of nil is the empty table.
+	from, to *snapshot.Snapshot
 }
 
 // IncrementalMode is the option incremental-between-scan-mode.

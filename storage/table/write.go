@@ -43,6 +43,8 @@ type tableWriter struct {
 	kindCol            int // rowkind.field, -1 = none
 	ignoreDelete       bool
 	ignoreUpdateBefore bool
+	inputLog           bool // changelog-producer = input
+	logOnly            bool // rows marked LogOnly were given
 
 	// engine folds keys of several rows; nil = the newest wins.
 	engine func(columns []int) (mergetree.Engine, error)
@@ -75,6 +77,7 @@ type targetState struct {
 	open    datafile.Writer
 	opened  int64 // rows given to open
 	entries []manifest.Entry
+	log     []manifest.Entry // changelog files
 }
 
 // maxOpenWriters is how many files of an append table are open at the same time,
@@ -143,6 +146,7 @@ func (t *FileStore) newWriter(st *state, o WriteOptions) (*tableWriter, error) {
 	if w.engine = st.engine(); st.mergeEngine() == "first-row" {
 		w.engine = st.newEngine
 	}
+	w.inputLog = st.options.Enum("changelog-producer", "none") == "input" && !o.Overwrite
 	w.ignoreDelete = st.ignoreDelete()
 	w.ignoreUpdateBefore, err = st.options.Bool("ignore-update-before", false)
 	return w, err
@@ -229,18 +233,28 @@ func (w *tableWriter) kinds(cols []arrow.Array, n int, kinds []uint8) ([]arrow.A
 		}
 		return cols, n, nil, nil
 	}
+	var marked bool // rows that are only for the changelog
+	for _, k := range kinds {
+		marked = marked || k&LogOnly != 0
+	}
+	given := kinds
 	if w.kindCol >= 0 {
 		var err error
 		if kinds, err = kindsOf(cols[w.kindCol], n); err != nil {
 			return nil, 0, nil, err
 		}
 	}
-	if kinds == nil || !w.ignoreDelete && !w.ignoreUpdateBefore {
+	noLog := marked && (!w.inputLog || w.kindCol >= 0)
+	w.logOnly = w.logOnly || marked && !noLog
+	if kinds == nil || !w.ignoreDelete && !w.ignoreUpdateBefore && !noLog {
 		return cols, n, kinds, nil
 	}
 	keep := make([]uint32, 0, n)
 	for i, k := range kinds {
-		if k&1 == 0 || !w.ignoreDelete && k == 3 {
+		if noLog && given[i]&LogOnly != 0 {
+			continue
+		}
+		if k&1 == 0 || !w.ignoreDelete && (k == 3 || !w.ignoreUpdateBefore) {
 			keep = append(keep, uint32(i))
 		}
 	}
@@ -415,6 +429,7 @@ func (w *tableWriter) Prepare(ctx context.Context) (commit.Changes, error) {
 	}
 	for _, t := range w.targets {
 		c.Files = append(c.Files, t.entries...)
+		c.Changelog = append(c.Changelog, t.log...)
 	}
 	w.closed = true
 	return c, nil
@@ -450,12 +465,14 @@ func (w *tableWriter) Abort(ctx context.Context) error {
 			errs = append(errs, t.open.Abort(ctx))
 			t.open = nil
 		}
-		for _, e := range t.entries {
-			if e.Kind == manifest.Add {
-				names = append(names, w.r.targets[n].dir+e.File.Name)
+		for _, list := range [][]manifest.Entry{t.entries, t.log} {
+			for _, e := range list {
+				if e.Kind == manifest.Add {
+					names = append(names, w.r.targets[n].dir+e.File.Name)
+				}
 			}
 		}
-		t.entries = nil
+		t.entries, t.log = nil, nil
 	}
 	names = append(append(names, w.rewritten...), w.indexes...)
 	if len(names) > 0 {

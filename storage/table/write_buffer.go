@@ -155,6 +155,7 @@ type share struct {
 	src    []uint16
 	row    []uint32
 	files  []*manifest.DataFile
+	log    []*manifest.DataFile // changelog files
 }
 
 // flush writes buffered rows: all of them, or those of the biggest buckets.
@@ -180,6 +181,7 @@ func (w *tableWriter) flush(ctx context.Context, all bool) error {
 	for i := range shares {
 		s := &shares[i]
 		w.note(s.target, s.files)
+		w.noteLog(s.target, s.log)
 		w.targets[s.target].next += int64(len(s.row))
 	}
 	if err != nil {
@@ -306,8 +308,16 @@ func (w *tableWriter) gatherEach(n int, alone bool, one func(c int) arrow.Array)
 
 // flushKeyed writes the rows of one bucket as sorted level-0 files.
 func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) error {
+	if w.inputLog || w.logOnly {
+		if err := w.logInput(ctx, s, alone); err != nil {
+			return err
+		}
+	}
 	b := &w.buf
 	n := len(s.row)
+	if n == 0 {
+		return nil
+	}
 	keys := make([]arrow.Array, len(w.keyCols))
 	for i, c := range w.keyCols {
 		keys[i] = b.gather(c, w.want[c], s.src, s.row)

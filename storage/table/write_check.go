@@ -51,7 +51,7 @@ func (st *state) refuseWrite() error {
 	if _, err := st.newEngine(nil); err != nil {
 		return err
 	}
-	if p := o.Enum("changelog-producer", "none"); p != "none" {
+	if p := o.Enum("changelog-producer", "none"); p != "none" && p != "input" {
 		return un("changelog-producer = " + p)
 	}
 	if on, err := o.Bool("deletion-vectors.enabled", false); err != nil {
