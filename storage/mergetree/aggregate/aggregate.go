@@ -150,11 +150,6 @@ func New(name string, s Spec) (Aggregate, error) {
 	if f.Takes != nil && !f.Takes(s.Column.Type) {
 		return nil, fmt.Errorf("aggregate function %s does not take column %q of type %s", name, s.Column.Name, types.PaimonString(s.Column.Type))
 	}
-	if f.Check != nil {
-		if err := f.Check(s); err != nil {
-			return nil, err
-		}
-	}
 	a, err := f.New(s)
 	if err != nil {
 		return nil, err
