@@ -38,6 +38,11 @@ func (s *state) changes(ctx context.Context) (skip bool, err error) {
 			return false, err
 		}
 	}
+	if len(s.c.Hashes) > 0 {
+		if err := s.addHashes(ctx); err != nil {
+			return false, err
+		}
+	}
 	if s.latest != nil && s.latest.NextRowID != nil {
 		s.nextRow = *s.latest.NextRowID
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -34,10 +35,15 @@ type Changes struct {
 	Base       int64  // snapshot the changes were computed from; 0 = the empty table
 	Files      []manifest.Entry
 	Changelog  []manifest.Entry
-	Indexes    []manifest.IndexEntry // deletion vectors, hash index
-	Reads      *ReadSet              // keys or files read before writing; nil = blind
-	Overwrite  *Replacement          // INSERT OVERWRITE, TRUNCATE, DROP PARTITION
-	Statistics string                // statistics file of an Analyze
+	Indexes    []manifest.IndexEntry // deletion vectors
+	// Hashes are those of the keys written to buckets of a table with dynamic buckets,
+	// ones that are committed already included, no duplicates. Each attempt makes the
+	// buckets' HASH index files of them and of what the newest snapshot has; a hash
+	// that has another bucket there is a conflict.
+	Hashes     map[BucketID][]int32
+	Reads      *ReadSet     // keys or files read before writing; nil = blind
+	Overwrite  *Replacement // INSERT OVERWRITE, TRUNCATE, DROP PARTITION
+	Statistics string       // statistics file of an Analyze
 	Watermark  *int64
 	Properties map[string]string
 	// Operation is what the snapshot's operation member says, e.g. "INSERT".
@@ -83,6 +89,15 @@ type BucketID struct {
 	Partition string // BinaryRow image
 	Bucket    int32
 }
+
+// Where it is not known, or does not matter, which bucket a key is in, a ReadSet
+// names it under AnyBucket of its partition. Where it may be in any partition,
+// too, Partition begins with AnyPartition, which no image does; what follows tells
+// equal keys of different rows apart.
+const (
+	AnyBucket    = -1
+	AnyPartition = "*"
+)
 
 // Committer publishes Changes as the next snapshot.
 type Committer interface {
@@ -159,6 +174,17 @@ func Merge(c, d Changes) (out Changes, dropped []manifest.Entry) {
 			dropped = append(dropped, e)
 		}
 	}
+	hashes := c.Hashes
+	if d.Overwrite != nil {
+		parts, all := replacedBy(d.Overwrite, d.Files)
+		hashes = map[BucketID][]int32{}
+		for b, h := range c.Hashes {
+			if !all && !parts[partitionKey([]byte(b.Partition))] {
+				hashes[b] = h
+			}
+		}
+	}
+	out.Hashes = mergeHashes(hashes, d.Hashes)
 	out.Changelog = append(append([]manifest.Entry(nil), c.Changelog...), d.Changelog...)
 	if out.Overwrite != nil { // it is committed without a changelog
 		dropped, out.Changelog = append(dropped, out.Changelog...), nil
@@ -262,6 +288,23 @@ func mergeIndexes(c, d []manifest.IndexEntry) []manifest.IndexEntry {
 		}
 	}
 	return append(out, late...)
+}
+
+// mergeHashes joins the hashes of two lists of changes.
+func mergeHashes(c, d map[BucketID][]int32) map[BucketID][]int32 {
+	switch {
+	case len(c) == 0:
+		return d
+	case len(d) == 0:
+		return c
+	}
+	out := maps.Clone(c)
+	for b, h := range d {
+		l := slices.Concat(out[b], h)
+		slices.Sort(l)
+		out[b] = slices.Compact(l)
+	}
+	return out
 }
 
 // union joins two read sets; nil is the empty one.

@@ -2,7 +2,11 @@ package commit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -30,6 +34,11 @@ func (j *job) writeIndex(ctx context.Context, st *state) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	for name := range j.made { // of a lost attempt
+		if strings.HasPrefix(name, "index-manifest-") {
+			j.drop(name)
+		}
+	}
 	if len(st.indexes) == 0 {
 		if st.latest == nil {
 			return "", nil
@@ -39,11 +48,6 @@ func (j *job) writeIndex(ctx context.Context, st *state) (string, error) {
 	entries, err := combine(old, st.indexes, j.unaware())
 	if err != nil {
 		return "", st.conflict("%v", err)
-	}
-	for name := range j.made {
-		if len(name) > 15 && name[:15] == "index-manifest-" {
-			j.drop(name)
-		}
 	}
 	if len(entries) == 0 {
 		return "", nil
@@ -58,18 +62,22 @@ func (j *job) writeIndex(ctx context.Context, st *state) (string, error) {
 }
 
 // combine applies changes to the live index files (Java: IndexManifestFileHandler):
-// of HASH files, and of deletion vectors where the table has buckets, a bucket
-// has one; all others go by their names, and a data file has one vector.
+// a bucket has one HASH file, all others go by their names. A data file has one
+// vector; where the table has buckets, whoever adds a bucket's vectors names the
+// files that they stand for, all of them.
 func combine(old, changes []manifest.IndexEntry, unaware bool) ([]manifest.IndexEntry, error) {
 	type slot struct {
 		typ, partition, name string
 		bucket               int32
 	}
 	of := func(e *manifest.IndexEntry) slot {
-		if e.Type == hashIndex || e.Type == deletionVectors && !unaware {
+		if e.Type == hashIndex {
 			return slot{typ: e.Type, partition: partitionKey(e.Partition), bucket: e.Bucket}
 		}
 		return slot{typ: e.Type, name: e.Name}
+	}
+	bucket := func(e *manifest.IndexEntry) slot {
+		return slot{typ: e.Type, partition: partitionKey(e.Partition), bucket: e.Bucket}
 	}
 	at := map[slot]int{}
 	out := make([]manifest.IndexEntry, 0, len(old)+len(changes))
@@ -109,10 +117,22 @@ func combine(old, changes []manifest.IndexEntry, unaware bool) ([]manifest.Index
 			delete(vectors, v.DataFile)
 		}
 	}
+	left := map[slot]bool{} // buckets with vectors
+	if !unaware {
+		for i := range out {
+			if !gone[i] && out[i].Type == deletionVectors {
+				left[bucket(&out[i])] = true
+			}
+		}
+	}
 	for i := range changes {
 		e := &changes[i]
 		if e.Kind != manifest.Add {
 			continue
+		}
+		if e.Type == deletionVectors && left[bucket(e)] {
+			// Whoever made it did not know of those, and of the rows that they delete.
+			return nil, fmt.Errorf("the deletion vectors of a bucket were changed by another commit")
 		}
 		k := of(e)
 		if n, ok := at[k]; ok {
@@ -136,4 +156,70 @@ func combine(old, changes []manifest.IndexEntry, unaware bool) ([]manifest.Index
 		}
 	}
 	return live, nil
+}
+
+// addHashes makes the index files of the buckets with dynamic hashes, on top of
+// those of the newest snapshot. Those of a lost attempt are used again where the
+// bucket is as it was.
+func (s *state) addHashes(ctx context.Context) error {
+	old, err := s.oldIndexes(ctx)
+	if err != nil {
+		return err
+	}
+	adds := map[BucketID][]int32{}
+	parts := map[string]bool{}
+	for b, h := range s.c.Hashes {
+		b.Partition = partitionKey([]byte(b.Partition))
+		adds[b] = h
+		parts[b.Partition] = true
+	}
+	var live []manifest.IndexEntry
+	for _, e := range old {
+		if e.Type == hashIndex && parts[partitionKey(e.Partition)] && (s.c.Overwrite == nil || !s.isReplaced(e.Partition)) {
+			live = append(live, e)
+		}
+	}
+	made, err := s.p.o.Files.Hashes(ctx, s.sch, live, adds, s.hashes)
+	// Known even when it failed, so that cleanUp finds them.
+	for from, e := range made {
+		if was, ok := s.hashes[from]; ok && was.Name == e.Name {
+			continue
+		}
+		path, perr := s.p.o.Files.IndexPath(s.sch, &e)
+		if perr != nil {
+			return perr
+		}
+		s.hashPaths[e.Name] = path
+		s.unsynced = append(s.unsynced, path)
+	}
+	if he := (*HashError)(nil); errors.As(err, &he) {
+		return s.conflict("%v", he)
+	}
+	if err != nil {
+		return err
+	}
+	s.hashes = made
+	s.indexes = slices.Clone(s.indexes)
+	for _, from := range slices.Sorted(maps.Keys(made)) {
+		s.indexes = append(s.indexes, made[from])
+	}
+	return nil
+}
+
+// strayHashes are the index files that were made and are not named by the
+// published snapshot.
+func (j *job) strayHashes() []string {
+	var out []string
+	used := map[string]bool{}
+	if j.published {
+		for _, e := range j.hashes {
+			used[e.Name] = true
+		}
+	}
+	for name, path := range j.hashPaths {
+		if !used[name] {
+			out = append(out, path)
+		}
+	}
+	return out
 }

@@ -43,8 +43,10 @@ type job struct {
 	baseList  string // of the last attempt
 	delta     *delta // of the last attempt, reused while nothing in it changes
 	chlog     *delta
-	unsynced  []string        // not on stable storage yet
-	made      map[string]bool // metadata files made; true = named by the snapshot of this attempt
+	hashes    map[string]manifest.IndexEntry // HASH files of the present attempt
+	hashPaths map[string]string              // of all attempts, by name
+	unsynced  []string                       // not on stable storage yet
+	made      map[string]bool                // metadata files made; true = named by the snapshot of this attempt
 	published bool
 	unknown   bool
 }
@@ -70,7 +72,7 @@ func (p *Publisher) newJob(ctx context.Context, c Changes) (*job, error) {
 	j := &job{
 		p: p, c: c, kind: c.Kind, user: c.User, identifier: c.Identifier, id: uuid.NewString(),
 		files: manifest.Normal(c.Files), changelog: manifest.Normal(c.Changelog),
-		numbers: map[string]int{}, made: map[string]bool{},
+		numbers: map[string]int{}, made: map[string]bool{}, hashPaths: map[string]string{},
 	}
 	if err := j.useSchema(sch); err != nil {
 		return nil, err
@@ -365,10 +367,11 @@ func (j *job) cleanUp(ctx context.Context, err error) {
 			paths = append(paths, j.path(name))
 		}
 	}
+	j.p.o.Manifests.Forget(paths...)
+	paths = append(paths, j.strayHashes()...)
 	if len(paths) == 0 {
 		return
 	}
-	j.p.o.Manifests.Forget(paths...)
 	_ = j.p.o.IO.Delete(context.WithoutCancel(ctx), paths...) // what stays is an orphan
 }
 

@@ -39,6 +39,21 @@ type Files interface {
 	// Holds reports whether a data file of a primary-key table holds one of keys,
 	// which are ascending.
 	Holds(ctx context.Context, s *schema.Table, e *manifest.Entry, keys [][]byte) (bool, error)
+	// Hashes writes the HASH index files of the buckets that get hashes which live,
+	// the HASH files of the newest snapshot in those partitions, does not have. It
+	// returns their entries, under names of its own by which reuse, the result of an
+	// earlier call, is used again where a bucket is as it was then. A hash of another
+	// bucket is a *HashError; made are the files written until then.
+	Hashes(ctx context.Context, s *schema.Table, live []manifest.IndexEntry, adds map[BucketID][]int32, reuse map[string]manifest.IndexEntry) (made map[string]manifest.IndexEntry, err error)
+}
+
+// HashError says that a hash belongs to another bucket than it was given.
+type HashError struct {
+	Bucket, Is int32
+}
+
+func (e *HashError) Error() string {
+	return fmt.Sprintf("a new key was put into bucket %d and belongs to bucket %d", e.Bucket, e.Is)
 }
 
 // Options are the parts that a Publisher works with.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -20,6 +21,7 @@ type readCheck struct {
 	p          *Publisher
 	reads      *ReadSet
 	base, seen int64
+	anywhere   []BucketID // of reads: keys of any partition
 }
 
 // check returns a *ConflictError when a snapshot after base touched a read. Where
@@ -115,12 +117,17 @@ func (w *readCheck) keys(ctx context.Context, sch *schema.Table, s *snapshot.Sna
 	}
 	overwrite := Kind(s.CommitKind) == Overwrite
 	parts := map[string]int32{}
+	w.anywhere = w.anywhere[:0]
 	for b := range w.reads.Keys {
-		parts[partitionKey([]byte(b.Partition))] = 0
+		if strings.HasPrefix(b.Partition, AnyPartition) {
+			w.anywhere = append(w.anywhere, b)
+		} else {
+			parts[partitionKey([]byte(b.Partition))] = 0
+		}
 	}
 	for _, e := range entries {
 		n, ok := parts[string(e.Partition)]
-		if !ok {
+		if !ok && len(w.anywhere) == 0 {
 			continue
 		}
 		// With another number of buckets a key lives in another one.
@@ -133,11 +140,8 @@ func (w *readCheck) keys(ctx context.Context, sch *schema.Table, s *snapshot.Sna
 		if e.Kind == manifest.Delete && !overwrite {
 			continue
 		}
-		keys := w.reads.Keys[BucketID{string(e.Partition), e.Bucket}]
-		if keys == nil && len(e.Partition) == 8 {
-			keys = w.reads.Keys[BucketID{"", e.Bucket}]
-		}
-		if len(keys) == 0 {
+		lists := w.lists(e)
+		if len(lists) == 0 {
 			continue
 		}
 		lo, err := w.p.o.Files.Key(sch, e.File.MinKey)
@@ -148,26 +152,47 @@ func (w *readCheck) keys(ctx context.Context, sch *schema.Table, s *snapshot.Sna
 		if err != nil {
 			return err
 		}
-		from, _ := slices.BinarySearchFunc(keys, lo, bytes.Compare)
-		to, found := slices.BinarySearchFunc(keys, hi, bytes.Compare)
-		if found {
-			to++
-		}
-		if from >= to {
-			continue
-		}
-		hit, err := w.p.o.Files.Holds(ctx, sch, e, keys[from:to])
-		if missing := (*fileio.MissingError)(nil); errors.As(err, &missing) {
-			hit, err = true, nil // it was removed since; what it held is not known
-		}
-		if err != nil {
-			return err
-		}
-		if hit {
-			return &ConflictError{SnapshotID: s.ID, Reason: "a row that was read was changed"}
+		for _, keys := range lists {
+			from, _ := slices.BinarySearchFunc(keys, lo, bytes.Compare)
+			to, found := slices.BinarySearchFunc(keys, hi, bytes.Compare)
+			if found {
+				to++
+			}
+			if from >= to {
+				continue
+			}
+			hit, err := w.p.o.Files.Holds(ctx, sch, e, keys[from:to])
+			if missing := (*fileio.MissingError)(nil); errors.As(err, &missing) {
+				hit, err = true, nil // it was removed since; what it held is not known
+			}
+			if err != nil {
+				return err
+			}
+			if hit {
+				return &ConflictError{SnapshotID: s.ID, Reason: "a row that was read was changed"}
+			}
 		}
 	}
 	return nil
+}
+
+// lists are the keys that were read and that may be in a file.
+func (w *readCheck) lists(e *manifest.Entry) (out [][][]byte) {
+	parts := []string{string(e.Partition)}
+	if len(e.Partition) == 8 {
+		parts = append(parts, "")
+	}
+	for _, p := range parts {
+		for _, b := range []int32{e.Bucket, AnyBucket} {
+			if keys := w.reads.Keys[BucketID{p, b}]; len(keys) > 0 {
+				out = append(out, keys)
+			}
+		}
+	}
+	for _, b := range w.anywhere {
+		out = append(out, w.reads.Keys[b])
+	}
+	return out
 }
 
 // vectors compares the deletion vectors of the files that were read with those of

@@ -54,6 +54,7 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 	if err != nil {
 		return err
 	}
+	t.forgetHashes(st.branch, c.Hashes)
 	p, err := t.newPlaces(st.schema)
 	if err != nil {
 		return err

@@ -48,6 +48,8 @@ type Env struct {
 	vectors   *fileio.LRU[vectorKey, *dv.Vector]
 	samples   *fileio.LRU[sampleKey, []byte]     // keys at row numbers, for cutting sections
 	restores  *fileio.LRU[string, *restoreCache] // by table and branch: what writers go on from
+	hashParts *fileio.LRU[string, *hashPart]     // by table, branch and partition: indexes of dynamic buckets
+	hashAdds  *fileio.LRU[string, hashDelta]     // by hash index file that was written here
 }
 
 // sizes are how scans are cut; see EnvOptions.
@@ -77,11 +79,13 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 			split: def(o.SplitBytes, 4<<20), rangeRows: def(o.RangeRows, 65_536), mergeRows: def(o.MergeRows, 131_072),
 			window: int(min(def(int64(o.WindowRows), 8192), 1<<16)),
 		},
-		formats:  map[string]format.Format{},
-		readers:  newReaderCache(int(def(int64(o.OpenFiles), 256))),
-		samples:  fileio.NewLRU[sampleKey, []byte](8<<20, nil),
-		restores: fileio.NewLRU[string, *restoreCache](1024, nil), // of branches, not bytes
-		vectors:  fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
+		formats:   map[string]format.Format{},
+		readers:   newReaderCache(int(def(int64(o.OpenFiles), 256))),
+		samples:   fileio.NewLRU[sampleKey, []byte](8<<20, nil),
+		restores:  fileio.NewLRU[string, *restoreCache](1024, nil), // of branches, not bytes
+		hashParts: fileio.NewLRU[string, *hashPart](hashBudget, nil),
+		hashAdds:  fileio.NewLRU[string, hashDelta](hashBudget/16, nil),
+		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 	}
 	for _, f := range formats(def(o.PageCacheBytes, 256<<20)) {
 		e.formats[f.Name()] = f

@@ -39,7 +39,7 @@ func (t *FileStore) Fold(ctx context.Context, c commit.Changes, at snapshot.Ref,
 		return c, nil, nil
 	}
 	old := &restored{}
-	if rule > 0 {
+	if rule > 0 || st.primaryKey() {
 		if old, err = t.restore(ctx, st); err != nil {
 			return c, nil, err
 		}

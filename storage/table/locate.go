@@ -48,7 +48,9 @@ func (t *FileStore) Locate(ctx context.Context, at snapshot.Ref, keys []arrow.Ar
 			return nil, fmt.Errorf("bucket-key column %s is not part of the primary key", st.schema.Fields[c].Name)
 		}
 	}
-	dest, one, err := r.route(t.dir, cols, n)
+	// In a table with dynamic buckets all of a partition is one for this purpose: a
+	// lock must not depend on what has been assigned meanwhile.
+	dest, one, err := r.route(ctx, t.dir, cols, n)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,11 @@ func (t *FileStore) Locate(ctx context.Context, at snapshot.Ref, keys []arrow.Ar
 		}
 	}
 	for _, b := range r.targets {
-		out.Buckets = append(out.Buckets, commit.BucketID{Partition: string(b.part.image), Bucket: b.bucket})
+		id := commit.BucketID{Partition: string(b.part.image), Bucket: b.bucket}
+		if r.rule.dynamic {
+			id.Bucket = commit.AnyBucket
+		}
+		out.Buckets = append(out.Buckets, id)
 	}
 	var ts []types.Type
 	var trimmed []arrow.Array

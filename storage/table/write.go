@@ -110,6 +110,11 @@ func (t *FileStore) newWriter(st *state, o WriteOptions) (*tableWriter, error) {
 	if w.r, err = newRouter(st); err != nil {
 		return nil, err
 	}
+	if w.r.rule.dynamic {
+		if w.r.dyn, err = t.newDynamicBuckets(st, o); err != nil {
+			return nil, err
+		}
+	}
 	for _, f := range st.schema.Fields {
 		w.want = append(w.want, f.Type.Arrow())
 	}
@@ -177,7 +182,7 @@ func (w *tableWriter) Write(ctx context.Context, b *vec.Batch, kinds []uint8) er
 	if err != nil || n == 0 {
 		return err
 	}
-	dest, one, err := w.r.route(w.t.dir, cols, n)
+	dest, one, err := w.r.route(ctx, w.t.dir, cols, n)
 	if err != nil {
 		return err
 	}
@@ -299,7 +304,7 @@ func (w *tableWriter) meet(ctx context.Context) error {
 	for len(w.targets) < len(w.r.targets) {
 		b := w.r.targets[len(w.targets)]
 		s := &targetState{}
-		if w.r.rule.n > 0 {
+		if w.r.rule.n > 0 || w.keyed {
 			if w.old == nil {
 				old, err := w.t.restore(ctx, w.st)
 				if err != nil {
@@ -431,6 +436,9 @@ func (w *tableWriter) Prepare(ctx context.Context) (commit.Changes, error) {
 		c.Files = append(c.Files, t.entries...)
 		c.Changelog = append(c.Changelog, t.log...)
 	}
+	if w.r.dyn != nil {
+		c.Hashes = w.r.dyn.changes()
+	}
 	w.closed = true
 	return c, nil
 }
@@ -458,6 +466,9 @@ func (w *tableWriter) note(n uint32, files []*manifest.DataFile) {
 func (w *tableWriter) Abort(ctx context.Context) error {
 	w.closed = true
 	w.buf.drop(w.o.Account)
+	if w.r.dyn != nil {
+		w.t.forgetHashes(w.st.branch, w.r.dyn.changes())
+	}
 	var errs []error
 	var names []string
 	for n, t := range w.targets {

@@ -69,9 +69,8 @@ func (st *state) refuseWrite() error {
 		return err
 	}
 	switch {
-	case n == -1:
-		return un("a primary key and dynamic buckets (bucket = -1)")
-	case n <= 0:
+	case n == -1 || n > 0:
+	default:
 		return un(fmt.Sprintf("a primary key and bucket = %d", n))
 	}
 	return nil
@@ -125,10 +124,12 @@ func (st *state) bucketCount() (int32, error) {
 
 // bucketRule says which bucket a row goes to.
 type bucketRule struct {
-	n     int32 // -1 = no buckets, which is also what entries say
-	fn    binrow.BucketFunction
-	cols  []int // of the table's schema
-	types []types.Type
+	n int32 // -1 = no buckets or dynamic ones, which is also what entries say
+	// dynamic: an index says it (dynamicBuckets).
+	dynamic bool
+	fn      binrow.BucketFunction
+	cols    []int // of the table's schema
+	types   []types.Type
 }
 
 // bucketRule reads bucket, bucket-key and bucket-function.type.
@@ -138,7 +139,8 @@ func (st *state) bucketRule() (*bucketRule, error) {
 	if r.n, err = st.bucketCount(); err != nil {
 		return nil, err
 	}
-	if r.n == -1 && !st.primaryKey() {
+	if r.n == -1 {
+		r.dynamic = st.primaryKey()
 		return r, nil
 	}
 	if r.n <= 0 {

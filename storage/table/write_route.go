@@ -1,6 +1,7 @@
 package table
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 
@@ -18,6 +19,8 @@ type router struct {
 	rule      *bucketRule
 	partCols  []int
 	partTypes []types.Type
+
+	dyn *dynamicBuckets // of a table with dynamic buckets
 
 	parts   map[string]*target
 	targets []*bucketTarget
@@ -84,7 +87,10 @@ func (r *router) target(dir string, p *target, bucket int32) uint32 {
 
 // route returns the target of every row; cols is indexed by table column. one is
 // the target of all rows when dest is nil.
-func (r *router) route(dir string, cols []arrow.Array, n int) (dest []uint32, one uint32, err error) {
+func (r *router) route(ctx context.Context, dir string, cols []arrow.Array, n int) (dest []uint32, one uint32, err error) {
+	if r.dyn != nil {
+		return r.routeDynamic(ctx, dir, cols, n)
+	}
 	buckets, err := r.rule.buckets(cols, n)
 	if err != nil {
 		return nil, 0, err
@@ -115,18 +121,62 @@ func (r *router) route(dir string, cols []arrow.Array, n int) (dest []uint32, on
 	dest = make([]uint32, n)
 	var p *target
 	for i := range dest {
-		img, err := enc.Row(i)
-		if err != nil {
-			return nil, 0, fmt.Errorf("partition of a row: %w", err)
-		}
-		if p == nil || string(p.image) != string(img) {
-			if p, err = r.partition(img); err != nil {
-				return nil, 0, err
-			}
+		if p, err = r.partitionAt(enc, i, p); err != nil {
+			return nil, 0, err
 		}
 		b := int32(0)
 		if buckets != nil {
 			b = buckets[i]
+		}
+		dest[i] = r.target(dir, p, b)
+	}
+	return oneTarget(dest)
+}
+
+// partitionAt returns the partition of row i; last is that of the row before.
+func (r *router) partitionAt(enc *binrow.ArrowEncoder, i int, last *target) (*target, error) {
+	if len(r.partCols) == 0 {
+		return r.partition(noPartition)
+	}
+	img, err := enc.Row(i)
+	if err != nil {
+		return nil, fmt.Errorf("partition of a row: %w", err)
+	}
+	if last != nil && string(last.image) == string(img) {
+		return last, nil
+	}
+	return r.partition(img)
+}
+
+// routeDynamic is route by the index of hashes.
+func (r *router) routeDynamic(ctx context.Context, dir string, cols []arrow.Array, n int) (dest []uint32, one uint32, err error) {
+	hashes, err := r.dyn.hashRows(cols, n)
+	if err != nil {
+		return nil, 0, err
+	}
+	arrs := make([]arrow.Array, len(r.partCols))
+	for i, c := range r.partCols {
+		arrs[i] = cols[c]
+	}
+	enc := binrow.NewArrowEncoder(r.partTypes, arrs)
+	dest = make([]uint32, n)
+	var p *target
+	var part *dynamicPart
+	for i, h := range hashes {
+		was := p
+		if p == nil || len(r.partCols) > 0 {
+			if p, err = r.partitionAt(enc, i, p); err != nil {
+				return nil, 0, err
+			}
+		}
+		if p != was {
+			if part, err = r.dyn.part(ctx, p.image); err != nil {
+				return nil, 0, err
+			}
+		}
+		b, err := part.assign(h)
+		if err != nil {
+			return nil, 0, err
 		}
 		dest[i] = r.target(dir, p, b)
 	}

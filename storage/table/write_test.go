@@ -371,7 +371,6 @@ func TestWriteRefuses(t *testing.T) {
 		{nil, map[string]string{"type": "format-table"}, "a INT", "format-table"},
 		{nil, nil, "a BLOB", "BLOB column (a)"},
 		{nil, nil, "a VECTOR<FLOAT, 3>", "VECTOR column (a)"},
-		{[]string{"a"}, nil, "a INT", "bucket = -1"},
 		{[]string{"a"}, map[string]string{"bucket": "-2"}, "a INT", "bucket = -2"},
 		{[]string{"a"}, map[string]string{"bucket": "1", "merge-engine": "newest"}, "a INT", "merge engine newest"},
 		{[]string{"a"}, map[string]string{"bucket": "1", "changelog-producer": "lookup"}, "a INT", "changelog-producer = lookup"},
