@@ -78,6 +78,10 @@ func (r *mergeReader) open(ctx context.Context) error {
 		SnapshotOrdering: p.snapshot, KeepFirst: p.st.mergeEngine() == "first-row", IgnoreDelete: p.st.ignoreDelete(), Engine: p.st.engine(),
 		WindowRows: p.t.env.sizes.window, KeepDeletes: p.kinds, Columns: p.columns, Types: p.fields.Types(), Counters: r.c,
 	}
+	if o.Engine == nil && p.st.ignoreDelete() && p.kinds || o.KeepFirst && r.split.deletes() {
+		// What becomes of retractions then is the engine's to say.
+		o.Engine = p.st.newEngine
+	}
 	for _, c := range p.seqCols {
 		o.SequenceTypes = append(o.SequenceTypes, p.st.schema.Fields[c].Type)
 	}
@@ -131,6 +135,20 @@ func (r *mergeReader) open(ctx context.Context) error {
 	}
 	r.m = mergetree.NewReader(sections, o)
 	return nil
+}
+
+// deletes reports whether a file of a merge split may hold retractions.
+func (s *Split) deletes() bool {
+	for _, section := range s.Sections {
+		for _, run := range section {
+			for i := range run {
+				if run[i].Meta.DeleteRows != 0 {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // input opens one file of a run. Only what is said of keys may narrow its rows:
