@@ -300,6 +300,10 @@ func (c *Filesystem) relation(ctx context.Context, sqlName, base, branch, system
 			o.Overlay = nil
 		}
 	}
+	changes := table.AsksChanges(o.Dynamic)
+	if changes && at.Kind != snapshot.Latest {
+		return nil, fmt.Errorf("a state of the table and a range of its changes cannot both be asked for")
+	}
 	at, err = store.Resolve(ctx, at)
 	if errors.Is(err, schema.ErrNotFound) {
 		return nil, fmt.Errorf("relation %q: %w", base, ErrNoRelation)
@@ -315,10 +319,40 @@ func (c *Filesystem) relation(ctx context.Context, sqlName, base, branch, system
 	if at.Branch != "" {
 		full += "$branch_" + at.Branch
 	}
-	if system == "" {
+	system = strings.ToLower(system)
+	if !changes && system == "" {
 		return newTableRelation(sqlName, full, store, sch, at, o), nil
 	}
-	return c.system(ctx, sqlName, full+"$"+system, system, store, sch, at)
+	if changes {
+		o.Overlay = nil // what is not committed is in no range
+	}
+	var inc *table.Incremental
+	switch system {
+	case "", "audit_log", "binlog":
+		if changes {
+			if inc, err = store.Changes(ctx, at.Branch, schema.Options(sch.Options).With(o.Dynamic)); err != nil {
+				return nil, err
+			}
+			inc.InOrder = system == "binlog"
+		}
+	case "ro":
+		if changes {
+			return nil, &fileio.UnsupportedError{Feature: "a range of changes of system table ro"}
+		}
+	default:
+		return c.system(ctx, sqlName, full+"$"+system, system, store, sch, at)
+	}
+	t := newTableRelation(sqlName, full, store, sch, at, o)
+	t.incremental = inc
+	switch system {
+	case "audit_log", "binlog":
+		return newAuditLog(t, full+"$"+system, system == "binlog"), nil
+	case "ro":
+		d := newDerived(t, full+"$ro")
+		d.readOptimized = len(sch.PrimaryKeys) > 0
+		return d, nil
+	}
+	return newDerived(t, full), nil
 }
 
 // dropped is the error for a table whose schema went away between two looks.

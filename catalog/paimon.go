@@ -22,6 +22,7 @@ type TableRelation struct {
 	at              snapshot.Ref
 	dynamic         map[string]string
 	skipLevel0      bool
+	incremental     *table.Incremental // a range of changes is read, not the state
 	overlay         *commit.Changes
 	cols            []Column
 	convert         []*conversion // by column; nil = as stored
@@ -103,6 +104,7 @@ func (r *TableRelation) scan(s table.Scan) table.Scan {
 		s.Overlay = r.overlay
 	}
 	s.SkipLevel0 = r.skipLevel0
+	s.Incremental = r.incremental
 	if len(r.dynamic) > 0 {
 		s.Options = schema.Options(r.dynamic).With(s.Options)
 	}

@@ -279,7 +279,7 @@ func (q *commitQueue) publishChanges(ctx context.Context, m *commitMember, c com
 
 // drop deletes files of an attempt.
 func (q *commitQueue) drop(ctx context.Context, store table.Table, c commit.Changes) {
-	if len(c.Files) == 0 && len(c.Indexes) == 0 {
+	if nothing(c) {
 		return
 	}
 	if err := store.Discard(ctx, c); err != nil {
@@ -287,10 +287,18 @@ func (q *commitQueue) drop(ctx context.Context, store table.Table, c commit.Chan
 	}
 }
 
+// nothing reports whether no file is named in c.
+func nothing(c commit.Changes) bool {
+	return len(c.Files) == 0 && len(c.Changelog) == 0 && len(c.Indexes) == 0
+}
+
 // added returns the files that c adds and d does not.
 func added(c, d commit.Changes) commit.Changes {
 	have := map[string]bool{}
 	for _, e := range d.Files {
+		have[e.File.Name] = true
+	}
+	for _, e := range d.Changelog {
 		have[e.File.Name] = true
 	}
 	for _, e := range d.Indexes {
@@ -300,6 +308,11 @@ func added(c, d commit.Changes) commit.Changes {
 	for _, e := range c.Files {
 		if e.Kind == manifest.Add && !have[e.File.Name] {
 			out.Files = append(out.Files, e)
+		}
+	}
+	for _, e := range c.Changelog {
+		if !have[e.File.Name] {
+			out.Changelog = append(out.Changelog, e)
 		}
 	}
 	for _, e := range c.Indexes {

@@ -140,7 +140,7 @@ func tableNames(ts []*txTable) string {
 func (s *Session) discard() {
 	ctx := context.WithoutCancel(s.ctx)
 	for _, t := range s.tx.tables {
-		if len(t.files.Files) == 0 && len(t.files.Indexes) == 0 {
+		if nothing(t.files) {
 			continue
 		}
 		if err := t.store.Discard(ctx, t.files); err != nil {

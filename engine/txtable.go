@@ -251,6 +251,7 @@ func bothReplaced(a, b *commit.Replacement) *commit.Replacement {
 func (t *txTable) made(c commit.Changes) {
 	n := added(c, commit.Changes{})
 	t.files.Files = append(t.files.Files, n.Files...)
+	t.files.Changelog = append(t.files.Changelog, n.Changelog...)
 	t.files.Indexes = append(t.files.Indexes, n.Indexes...)
 }
 

@@ -52,8 +52,7 @@ func Lookup(name string) (*Def, bool) {
 
 // Unsupported lists system tables of Java that are known and not done yet.
 var Unsupported = []string{
-	"branches", "consumers", "file_key_ranges", "file_indexes", "statistics", "aggregation_fields", "table_indexes", "audit_log", "binlog",
-	"row_tracking", "ro",
+	"file_indexes", "row_tracking",
 }
 
 func field(name string, t types.Type) types.Field { return types.Field{ID: -1, Name: name, Type: t} }

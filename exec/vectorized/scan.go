@@ -43,6 +43,9 @@ type scanFilter struct {
 func newScan(sc *scope, n *plan.Scan, req request) (stage, error) {
 	s := &scanStage{sc: sc, n: n, rel: sc.rt.relation(n.Rel), req: req, spec: n.Spec, stats: sc.rt.stats.Node(n.ID), acc: sc.rt.acc.Child("work_mem", 0)}
 	_, s.pushed = s.rel.(catalog.TableInfo)
+	if !s.pushed {
+		_, s.pushed = s.rel.(catalog.Scanned)
+	}
 	for _, l := range n.LateIn {
 		if l.Column < len(n.Out) {
 			s.late = append(s.late, &scanFilter{col: l.Column, f: sc.joinFilter(l.JoinID, l.Key)})

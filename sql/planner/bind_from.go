@@ -2,7 +2,6 @@ package planner
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -643,33 +642,4 @@ var incremental = map[string]string{
 	"paimon_incremental_query":             "incremental-between",
 	"paimon_incremental_between_timestamp": "incremental-between-timestamp",
 	"paimon_incremental_to_auto_tag":       "incremental-to-auto-tag",
-}
-
-func (p *planner) bindIncremental(s *scope, r *ast.FuncRef, f *ast.FuncCall, option string) (plan.LNode, []*item, error) {
-	var vals []string
-	for _, a := range f.Args {
-		x, err := p.in(&scope{}, inConst, a)
-		if err != nil {
-			return nil, nil, err
-		}
-		v, err := p.evalStable(x)
-		if err != nil || v == nil {
-			return nil, nil, p.errAt(pgerr.InvalidParameterValue, p.loc(a), "arguments of %s must be constants", f.Name.Last())
-		}
-		vals = append(vals, fmt.Sprint(v))
-	}
-	want := 3
-	if option == "incremental-to-auto-tag" {
-		want = 2
-	}
-	if len(vals) != want {
-		return nil, nil, p.errAt(pgerr.UndefinedFunction, f.Pos, "%s takes a table name and %d more arguments", f.Name.Last(), want-1)
-	}
-	var name ast.Name
-	for _, part := range strings.Split(vals[0], ".") {
-		name = append(name, ast.Ident{Name: part, Pos: f.Pos})
-	}
-	t := &ast.TableName{Loc: r.Loc, Name: name, Alias: r.Alias}
-	t.Hints = []*ast.Hint{{Name: "OPTIONS", Options: []*ast.Option{{Name: option, Value: &ast.String{Value: strings.Join(vals[1:], ",")}}}}}
-	return p.bindTable(s, t)
 }

@@ -1,6 +1,10 @@
 package planner
 
 import (
+	"fmt"
+	"strconv"
+	"strings"
+
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -86,6 +90,95 @@ func (p *planner) bindFuncRef(s *scope, r *ast.FuncRef) (plan.LNode, []*item, er
 		out = row
 	}
 	return out, p.addItem(s, it), nil
+}
+
+// bindIncremental binds a function that reads a table's changes as the table with the
+// option that the function stands for. A last argument more is the mode
+// (incremental-between-scan-mode).
+func (p *planner) bindIncremental(s *scope, r *ast.FuncRef, f *ast.FuncCall, option string) (plan.LNode, []*item, error) {
+	fn := f.Name.Last()
+	want := 3
+	if option == "incremental-to-auto-tag" {
+		want = 2
+	}
+	most := want
+	if want == 3 {
+		most++
+	}
+	if len(f.Args) < want || len(f.Args) > most {
+		return nil, nil, p.errAt(pgerr.UndefinedFunction, f.Pos, "%s takes a table name and %d more arguments", fn, want-1).
+			WithHint("For example, %s('orders', 3, 5), or with a mode: %s('orders', 3, 5, 'diff').", fn, fn)
+	}
+	var vals []string
+	for i, a := range f.Args {
+		x, err := p.in(&scope{}, inConst, a)
+		if err != nil {
+			return nil, nil, err
+		}
+		time := option == "incremental-between-timestamp" && (i == 1 || i == 2) && !x.Type().IsNumber()
+		if time {
+			if x, err = p.mustCoerce(x, types.Of(types.TimestampTZ), function.Explicit, p.loc(a)); err != nil {
+				return nil, nil, err
+			}
+		}
+		v, err := p.evalStable(x)
+		if err != nil && err != errCannotEval {
+			return nil, nil, p.at(err, p.loc(a))
+		}
+		if err != nil || v == nil {
+			return nil, nil, p.errAt(pgerr.InvalidParameterValue, p.loc(a), "arguments of %s must be constants", fn)
+		}
+		if us, ok := v.(int64); ok && time { // milliseconds, towards the past
+			ms := us / 1000
+			if us < 0 && us%1000 != 0 {
+				ms--
+			}
+			vals = append(vals, strconv.FormatInt(ms, 10))
+			continue
+		}
+		vals = append(vals, fmt.Sprint(v))
+	}
+	name, ok := nameOf(vals[0], f.Pos)
+	if !ok {
+		return nil, nil, p.errAt(pgerr.InvalidName, p.loc(f.Args[0]), "invalid name syntax")
+	}
+	opts := []*ast.Option{{Name: option, Value: &ast.String{Value: strings.Join(vals[1:want], ",")}}}
+	if len(vals) > want {
+		opts = append(opts, &ast.Option{Name: "incremental-between-scan-mode", Value: &ast.String{Value: vals[want]}})
+	}
+	t := &ast.TableName{Loc: r.Loc, Name: name, Alias: r.Alias, Hints: []*ast.Hint{{Name: "OPTIONS", Options: opts}}}
+	return p.bindTable(s, t)
+}
+
+// nameOf reads a table's name from text: parts between dots, in double quotes or
+// backticks where they hold a dot or are to be taken as they are.
+func nameOf(s string, pos ast.Pos) (ast.Name, bool) {
+	var out ast.Name
+	for {
+		id := ast.Ident{Pos: pos}
+		if s != "" && (s[0] == '"' || s[0] == '`') {
+			end := strings.IndexByte(s[1:], s[0])
+			if end < 0 {
+				return nil, false
+			}
+			id.Name, id.Quoted, s = s[1:1+end], true, s[end+2:]
+			if s != "" && s[0] != '.' && s[0] != '$' {
+				return nil, false
+			}
+		}
+		rest, more := "", false
+		if at := strings.IndexByte(s, '.'); at >= 0 {
+			s, rest, more = s[:at], s[at+1:], true
+		}
+		if id.Name += s; id.Name == "" {
+			return nil, false
+		}
+		out = append(out, id)
+		if !more {
+			return out, len(out) <= 3
+		}
+		s = rest
+	}
 }
 
 // expandUnnest turns unnest(a, b) into ROWS FROM (unnest(a), unnest(b)).

@@ -543,7 +543,11 @@ func (x *explainer) scanProps(n *plan.Scan, add func(string, any)) {
 	if x.stats != nil {
 		r = x.stats.Scan(n.ID)
 	}
-	if _, isTable := n.Rel.(catalog.TableInfo); r == nil && isTable && x.o.Ctx != nil {
+	_, isTable := n.Rel.(catalog.TableInfo)
+	if _, ok := n.Rel.(catalog.Scanned); ok {
+		isTable = true
+	}
+	if r == nil && isTable && x.o.Ctx != nil {
 		if pl, err := n.Rel.Plan(x.o.Ctx, n.Spec); err == nil {
 			r = pl.Report
 		}

@@ -406,6 +406,8 @@ func (p *planner) scanSpec(g *plan.LGet) table.Scan {
 	s := table.Scan{At: g.Opts.At, Columns: append([]int{}, g.Att...), Limit: -1, SkipLevel0: !g.Opts.FreshReads, Options: g.Opts.Dynamic}
 	if t, ok := g.Rel.(catalog.TableInfo); ok {
 		s.At = t.At()
+	} else if t, ok := g.Rel.(catalog.Scanned); ok {
+		s.At = t.At()
 	}
 	return s
 }

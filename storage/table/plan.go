@@ -196,11 +196,19 @@ func (p *planner) skipLevel0() bool {
 
 func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) File) error {
 	vectorMode, skip0 := p.vectorMode(), p.skipLevel0()
+	top, err := p.topLevel()
+	if err != nil {
+		return err
+	}
 	var spans []mergetree.Span
 	kept := make([]live, 0, len(files))
 	for _, l := range files {
 		if l.File.Level == 0 && skip0 {
 			p.skip("level 0", 1)
+			continue
+		}
+		if p.scan.ReadOptimized && int64(l.File.Level) != top {
+			p.skip("level", 1)
 			continue
 		}
 		ok, err := p.mayMatch(l, false)

@@ -45,6 +45,7 @@ type readPlan struct {
 
 func newReadPlan(p *planner) (*readPlan, error) {
 	r := &readPlan{t: p.t, st: p.state, at: p.scan.At, filter: p.filter, keyed: p.primaryKey(), keyCols: p.keyCols, codec: p.codec, kinds: p.scan.KeepDeletes}
+	r.kinds = p.scan.KeepDeletes
 	r.columns = p.scan.Columns
 	if r.columns == nil {
 		r.columns = make([]int, len(p.schema.Fields))

@@ -48,6 +48,9 @@ type Scan struct {
 	// KeepDeletes returns rows whose newest version is a retraction, too, with their
 	// kind in PseudoKind ($audit_log).
 	KeepDeletes bool
+	// ReadOptimized reads only files of the highest level of a key table, which need no
+	// merge ($ro).
+	ReadOptimized bool
 	// Options are dynamic table options, laid over the schema's.
 	Options map[string]string
 }
