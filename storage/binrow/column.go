@@ -201,3 +201,6 @@ func (c *column) strings(t types.Type) (arrow.Array, error) {
 	}
 	return vec.MakeBytes(t.Arrow(), off, data, valid), nil
 }
+
+// Image returns the row as set so far; it is valid until the next Reset.
+func (w *Builder) Image() []byte { return w.b }

@@ -22,6 +22,9 @@ func (e *OrderError) Error() string {
 	return fmt.Sprintf("row %d does not come after the one before it", e.Pos)
 }
 
+// Is makes errors.Is(err, ErrUseless) true.
+func (e *OrderError) Is(target error) bool { return target == ErrUseless }
+
 // Builder takes the rows of a data file in key order. Not safe for concurrent use.
 type Builder struct {
 	s       *Store

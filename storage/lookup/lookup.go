@@ -53,6 +53,10 @@ type Found struct {
 // must be read instead.
 var ErrNoRoom = errors.New("the lookup store has no room for the file")
 
+// ErrUseless is matched by the errors of a File's Build after which there is no use
+// in trying again.
+var ErrUseless = errors.New("no lookup table can be made of the file")
+
 // ErrClosed says that the store has been closed.
 var ErrClosed = errors.New("the lookup store is closed")
 

@@ -604,9 +604,8 @@ func (e *Entry) run(b *build, rows bool) {
 		e.s.failures.Add(1)
 	}
 	k := form(rows)
-	var order *OrderError
 	e.mu.Lock()
-	if e.building[k] = nil; errors.As(b.err, &order) {
+	if e.building[k] = nil; errors.Is(b.err, ErrUseless) {
 		e.useless = true
 	}
 	if b.err == nil {

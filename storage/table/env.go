@@ -11,6 +11,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/lookup"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
 )
 
@@ -21,7 +22,10 @@ type EnvOptions struct {
 	VectorCacheBytes   int64 // decoded deletion vectors (64 MB)
 	PageCacheBytes     int64 // inflated pages of data files (256 MB); below 0 = none
 	OpenFiles          int   // data files kept open with their footers (256)
-	Events             Events
+	// Lookup are the budgets of the tables for lookups by key. Its directory must be
+	// the environment's own.
+	Lookup lookup.Options
+	Events Events
 	// SplitBytes is the size of a split of small files and of a row range of a big
 	// one (4 MB); RangeRows and MergeRows are the least rows of a row range (65,536)
 	// and of a key range (131,072). WindowRows is how many rows of a file are
@@ -46,6 +50,7 @@ type Env struct {
 	formats   map[string]format.Format
 	readers   *readerCache
 	vectors   *fileio.LRU[vectorKey, *dv.Vector]
+	lookups   *lookup.Store
 	samples   *fileio.LRU[sampleKey, []byte]     // keys at row numbers, for cutting sections
 	restores  *fileio.LRU[string, *restoreCache] // by table and branch: what writers go on from
 	hashParts *fileio.LRU[string, *hashPart]     // by table, branch and partition: indexes of dynamic buckets
@@ -87,20 +92,29 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		hashAdds:  fileio.NewLRU[string, hashDelta](hashBudget/16, nil),
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 	}
+	e.lookups = lookup.New(o.Lookup)
 	for _, f := range formats(def(o.PageCacheBytes, 256<<20)) {
 		e.formats[f.Name()] = f
 	}
 	return e
 }
 
-// Close closes every open data file that nobody reads.
-func (e *Env) Close() { e.readers.close() }
+// Close closes every open data file that nobody reads, and removes the tables for
+// lookups.
+func (e *Env) Close() {
+	e.lookups.Close()
+	e.readers.close()
+}
+
+// LookupStats says what the tables for lookups hold and have done.
+func (e *Env) LookupStats() lookup.Stats { return e.lookups.Stats() }
 
 // forget closes the readers of data files that have left the table, once nobody
 // uses them, and drops what is cached of them. Whoever reads an older snapshot
 // opens them again.
 func (e *Env) forget(paths []string) {
 	e.readers.drop(paths)
+	e.lookups.Forget(paths...)
 	for _, f := range e.formats {
 		if f, ok := f.(format.Forgetter); ok {
 			f.Forget(paths...)

@@ -28,6 +28,7 @@ type FileStore struct {
 	evolutions schema.Evolutions
 	buckets    bucketStates // what NeedsCompaction and Compact go by
 	claims     claims       // of compactions
+	lookups    lookupPlans
 }
 
 var _ Table = (*FileStore)(nil)
