@@ -267,3 +267,30 @@ func (r *kindReader) Next(ctx context.Context) (*vec.Batch, error) {
 	}
 	return r.d.shown(b, r.want), nil
 }
+
+// Derived is implemented by relations that are made of one table's files but are not
+// the table.
+type Derived interface {
+	Scanned
+	// Base is the table.
+	Base() *TableRelation
+	// Over is the relation made of t instead, which is the same table: another state of
+	// it, or with a transaction's writes laid over.
+	Over(t *TableRelation) Relation
+}
+
+var _ Derived = (*derived)(nil)
+
+// Base implements Derived.
+func (d *derived) Base() *TableRelation { return d.t }
+
+// Over implements Derived. A range of changes stays what it is: what is not
+// committed is in none.
+func (d *derived) Over(t *TableRelation) Relation {
+	if d.t.incremental != nil {
+		return d
+	}
+	x := *d
+	x.t = t
+	return &x
+}

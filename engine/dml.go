@@ -53,6 +53,15 @@ func (s *Session) bind(ctx context.Context, deps []dep, unread catalog.Relation)
 				return nil, err
 			}
 		}
+		if t, ok := rel.(catalog.Derived); ok && s.newest(d.opts) {
+			base, err := s.overlaid(ctx, t.Base())
+			if err != nil {
+				return nil, err
+			}
+			if b, ok := base.(*catalog.TableRelation); ok {
+				rel = t.Over(b)
+			}
+		}
 		out[d.rel] = rel
 	}
 	return out, nil

@@ -78,6 +78,10 @@ func sameRelation(a, b catalog.Relation) bool {
 		y, ok := b.(catalog.View)
 		return ok && x.Query() == y.Query()
 	}
+	if x, ok := a.(catalog.Derived); ok {
+		y, ok := b.(catalog.Derived)
+		return ok && sameSchema(x.Base(), y.Base())
+	}
 	return true
 }
 
