@@ -19,4 +19,8 @@ var builtins = []Function{
 	mergeMapWithKeyTime,
 	nestedUpdate,
 	nestedPartialUpdate,
+	rbm32,
+	rbm64,
+	thetaSketch,
+	hllSketch,
 }
