@@ -42,6 +42,7 @@ func (s *Session) planQuery(ctx context.Context, impl *prepared, params []types.
 	pl := &planned{p: p, frag: p.Fragment, params: p.ParamTypes, locks: len(p.Locks) > 0}
 	pl.restOn(s, r, began)
 	pl.cols = columns(p.Columns)
+	pl.point = newPoint(pl)
 	return pl, nil
 }
 

@@ -96,7 +96,7 @@ func TestPreparedChanges(t *testing.T) {
 	}
 	expect(t, b, "SELECT * FROM t ORDER BY id", "(1, 7, c, NULL) (2, 20, x, NULL) SELECT 2 I")
 	expect(t, s, "EXECUTE upd(1, 2)", "UPDATE 1 I")
-	if got := query(s, "EXPLAIN (COSTS off) UPDATE t SET v = 0 WHERE id = 2"); !strings.Contains(got, "(Update on t)\n(  ->  Seq Scan on t)") {
+	if got := query(s, "EXPLAIN (COSTS off) UPDATE t SET v = 0 WHERE id = 2"); !strings.Contains(got, "(Update on t)\n(  ->  Index Scan using t_pkey on t)") {
 		t.Error(got)
 	}
 	// A table made again under the name is another table.

@@ -21,15 +21,20 @@ type portal struct {
 	at    time.Time
 	// cursor: made by DECLARE; then sql is its text.
 	cursor bool
+	// state is what a lookup reads; nil: the plan is executed.
+	state *pointState
+	one   *onePoint
 
-	life   context.Context
+	life   context.Context // nil before the first Run
 	cancel context.CancelCauseFunc
 }
 
 // abandon stops the portal and frees what it holds; it cannot run any more.
 func (p *portal) abandon() {
 	p.dead = true
-	p.cancel(context.Canceled)
+	if p.cancel != nil {
+		p.cancel(context.Canceled)
+	}
 	p.run.close()
 }
 
@@ -57,6 +62,15 @@ func (s *Session) Bind(ctx context.Context, name string, p *Prepared, args []typ
 		return nil, pgerr.New(pgerr.ProtocolViolation, "bind message supplies %d parameters, but prepared statement %q requires %d", len(args), p.Name, len(p.Params))
 	}
 	s.enter()
+	if impl.plan != nil && isQuery(impl.stmt) {
+		if st := s.pointState(ctx, impl.plan); st != nil {
+			pt := s.open(name, p, impl, args, formats)
+			q := pt.impl.(*portal)
+			q.state, q.one = st, &onePoint{}
+			s.brief()
+			return pt, nil
+		}
+	}
 	fresh, err := s.refresh(ctx, impl, p)
 	if err != nil {
 		return nil, err
@@ -68,7 +82,6 @@ func (s *Session) Bind(ctx context.Context, name string, p *Prepared, args []typ
 func (s *Session) open(name string, p *Prepared, impl *prepared, args []types.Datum, formats []int16) *Portal {
 	s.ClosePortal(name)
 	q := &portal{prep: impl, args: args, depth: len(s.tx.saves), at: time.Now()}
-	q.life, q.cancel = context.WithCancelCause(s.ctx)
 	out := &Portal{Name: name, Prepared: p, Columns: p.Columns, Formats: formats, impl: q}
 	s.portals[name] = out
 	return out
@@ -133,9 +146,22 @@ func (s *Session) advance(ctx context.Context, pt *Portal, maxRows int, out Resu
 		}
 		return 0, false, nil
 	}
-	// A cancelled call cancels the portal: what a worker waits for must end.
-	stop := context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })
-	defer stop()
+	if p.run == nil && p.state != nil {
+		if p.run, err = s.executePoint(ctx, p); err != nil {
+			return 0, false, err
+		}
+		if p.run != nil {
+			s.brief()
+		}
+	}
+	if p.run == nil && p.life == nil {
+		p.life, p.cancel = context.WithCancelCause(s.ctx)
+	}
+	if p.life != nil {
+		// A cancelled call cancels the portal: what a worker waits for must end.
+		stop := context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })
+		defer stop()
+	}
 	if p.run == nil {
 		r, err := s.start(ctx, p.life, p.prep, p.args, out)
 		if err != nil {

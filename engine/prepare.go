@@ -52,6 +52,8 @@ type planned struct {
 	// locks: SELECT FOR UPDATE and its kin: the rows have columns behind cols.
 	locks bool
 	took  time.Duration // planning
+	// point is the plan as a lookup of one key; nil = it is more than that.
+	point *point
 }
 
 // dep is one name that a plan resolved, and what it found.
@@ -281,7 +283,16 @@ func (s *Session) sameTables(ctx context.Context, pl *planned) bool {
 
 // meaning identifies the settings and names that change what a text means.
 func (s *Session) meaning() string {
-	return s.set.use().meaning + "\x00" + s.user + "\x00" + s.database
+	if d := s.set.use(); s.named.by != d {
+		s.named = meant{d, d.meaning + "\x00" + s.user + "\x00" + s.database}
+	}
+	return s.named.text
+}
+
+// meant is a session's meaning, as long as its settings stay.
+type meant struct {
+	by   *derived
+	text string
 }
 
 // plan plans the query of impl, or takes the plan from the cache. params, when

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -35,6 +36,8 @@ type Session struct {
 
 	ctx    context.Context // of portals; ends with the session
 	cancel context.CancelCauseFunc
+	call   call
+	named  meant // see meaning
 
 	mu      sync.Mutex // guards what follows
 	running context.CancelCauseFunc
@@ -154,33 +157,73 @@ func (s *Session) warn(out ResultSink, c pgerr.Code, format string, args ...any)
 	s.notice(out, "WARNING", c, format, args...)
 }
 
+// call is the context of the session's calls, one after the other. Making one costs
+// more than a lookup, so it lives on after a call that has left nothing behind which
+// waits for its end (see brief).
+type call struct {
+	parent, ctx context.Context // ctx nil: to be made
+	cancel      context.CancelCauseFunc
+	stop        func() bool
+	timer       *time.Timer // of statement_timeout
+	brief       bool
+	done        func() // of the session, made once
+}
+
 // work makes the context of one call: it ends by a cancel request, by
 // statement_timeout and with the session. done must be called.
 func (s *Session) work(ctx context.Context, sql string) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, sessionKey{}, s))
-	stop := context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+	c := &s.call
+	if c.ctx == nil || c.parent != ctx {
+		c.drop()
+		inner, cancel := context.WithCancelCause(context.WithValue(ctx, sessionKey{}, s))
+		c.ctx, c.cancel = inner, cancel
+		c.stop = context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })
+		if c.parent = nil; reflect.TypeOf(ctx).Comparable() {
+			c.parent = ctx
+		}
+	}
+	c.brief = false
 	now := time.Now()
 	s.mu.Lock()
-	s.running = cancel
+	s.running = c.cancel
 	s.act.state, s.act.changed = "active", now
 	if sql != "" {
 		s.act.query, s.act.queryStart = sql, now
 	}
 	s.mu.Unlock()
-	var timer *time.Timer
 	if d := s.set.use().statementTimeout; d > 0 {
-		timer = time.AfterFunc(d, func() { cancel(errStatementTimeout()) })
+		cancel := c.cancel
+		c.timer = time.AfterFunc(d, func() { cancel(errStatementTimeout()) })
 	}
-	return ctx, func() {
-		s.mu.Lock()
-		s.running = nil
-		s.mu.Unlock()
-		if timer != nil {
-			timer.Stop()
-		}
-		stop()
-		cancel(nil)
+	if c.done == nil {
+		c.done = s.worked
 	}
+	return c.ctx, c.done
+}
+
+// worked ends a call.
+func (s *Session) worked() {
+	s.mu.Lock()
+	s.running = nil
+	s.mu.Unlock()
+	c := &s.call
+	if !c.brief || c.timer != nil || c.parent == nil || c.ctx.Err() != nil {
+		c.drop()
+	}
+}
+
+// brief says that nothing of the running call waits for the end of its context.
+func (s *Session) brief() { s.call.brief = true }
+
+func (c *call) drop() {
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	if c.ctx != nil {
+		c.stop()
+		c.cancel(nil)
+	}
+	c.timer, c.ctx, c.parent = nil, nil, nil
 }
 
 // rest marks the session as waiting for its client: Query and Sync end so.
@@ -206,6 +249,9 @@ func (s *Session) rest() {
 // ever), and with what error the connection ends then.
 func (s *Session) IdleLimit() (time.Duration, *pgerr.Error) {
 	d := s.set.use()
+	if d.idleTimeout <= 0 && d.idleTxTimeout <= 0 {
+		return 0, nil
+	}
 	e := pgerr.New(pgerr.IdleSessionTimeout, "terminating connection due to idle-session timeout")
 	wait := d.idleTimeout
 	if s.tx.status == txBlock || s.tx.status == txFailed {
@@ -256,6 +302,7 @@ func (s *Session) Close() {
 	s.mu.Unlock()
 	defer s.closeTemp() // whatever goes wrong before
 	s.cancel(context.Canceled)
+	s.call.drop()
 	if s.tx.status != txIdle {
 		s.endTx(false)
 	}
@@ -357,6 +404,9 @@ func (s *Session) Sync(ctx context.Context, failed bool, out ResultSink) (err er
 	}
 	ctx, done := s.work(ctx, "")
 	defer done()
+	if len(s.tx.tables) == 0 && s.tx.staged == nil && s.tx.temp == nil {
+		s.brief()
+	}
 	defer func() { s.finish(ctx, recover(), &err, "", time.Time{}) }()
 	if failed || s.tx.implicitFailed {
 		s.endTx(false)

@@ -27,8 +27,10 @@ type settings struct {
 	now   layers
 	saved []layers // at BEGIN, then one per savepoint
 	told  map[string]string
-	memo  *derived // nil = compute again
-	tx    txModes
+	// toldAt is the version of now when clients were last told of all, + 1.
+	toldAt uint64
+	memo   *derived // nil = compute again
+	tx     txModes
 }
 
 type layers struct {
@@ -65,6 +67,7 @@ type derived struct {
 	workMem          int64 // bytes
 	maxDepth         int
 	disabled         map[string]bool
+	modes            txModes // of a transaction that begins
 	// meaning identifies the settings that change what a text means, for the
 	// plan cache.
 	meaning string
@@ -301,10 +304,10 @@ func (s *settings) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.saved = append(s.saved[:0], s.now)
-	iso, _ := s.value("default_transaction_isolation")
-	ro, _ := s.value("default_transaction_read_only")
-	df, _ := s.value("default_transaction_deferrable")
-	s.tx = txModes{active: true, isolation: iso, readOnly: ro == "on", deferrable: df == "on"}
+	if s.memo == nil {
+		s.memo = s.derive()
+	}
+	s.tx = s.memo.modes
 }
 
 func (s *settings) modes() txModes {
@@ -363,6 +366,10 @@ func (s *settings) end(commit bool) {
 func (s *settings) changes() [][2]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.toldAt == s.now.version+1 {
+		return nil
+	}
+	s.toldAt = s.now.version + 1
 	var out [][2]string
 	for _, n := range reportOrder {
 		v, _ := s.value(strings.ToLower(n))
@@ -414,6 +421,8 @@ func (s *settings) derive() *derived {
 		workMem:          num("work_mem") << 10,
 		maxDepth:         int(num("max_stack_depth")),
 	}
+	d.modes = txModes{active: true, isolation: str("default_transaction_isolation"), readOnly: str("default_transaction_read_only") == "on",
+		deferrable: str("default_transaction_deferrable") == "on"}
 	if _, loc, err := zone(d.text.TimeZone); err == nil {
 		d.loc = loc
 	} else {
