@@ -18,7 +18,7 @@ func engineTable(t testing.TB, options map[string]string, cols ...string) *schem
 	tab := &schema.Table{Options: options}
 	for i, c := range cols {
 		name, typ, _ := strings.Cut(c, " ")
-		ty, err := types.ParsePaimonText(typ)
+		ty, err := parseType(typ)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,32 @@ func engineTable(t testing.TB, options map[string]string, cols ...string) *schem
 	return tab
 }
 
-// row is a version: its kind and values in table order.
+// parseType reads a type as text, ROW<name TYPE, ..> inside of one list or map, too.
+func parseType(s string) (types.Type, error) {
+	before, row, ok := strings.Cut(s, "ROW<")
+	if !ok {
+		return types.ParsePaimonText(s)
+	}
+	row, _, _ = strings.Cut(row, ">")
+	r := types.Type{Kind: types.Row}
+	for i, f := range strings.Split(row, ", ") {
+		name, typ, _ := strings.Cut(f, " ")
+		ft, err := types.ParsePaimonText(typ)
+		if err != nil {
+			return r, err
+		}
+		r.Fields = append(r.Fields, types.Field{ID: int32(100 + i), Name: name, Type: ft})
+	}
+	switch before {
+	case "ARRAY<":
+		return types.ArrayOf(r), nil
+	case "MAP<STRING, ":
+		return types.MapOf(types.Of(types.Text), r), nil
+	}
+	return r, nil
+}
+
+// versionRow is a version: its kind and values in table order.
 type versionRow struct {
 	kind uint8
 	vals []types.Datum

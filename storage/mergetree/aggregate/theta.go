@@ -77,7 +77,7 @@ func (u *thetaUnion) add(b []byte) error {
 	}
 	if words == 1 {
 		// The flag of a single entry was not always written.
-		if flags&^(thetaSingle) == thetaReadOnly|thetaCompact|thetaOrdered && family == 3 {
+		if flags&0x1f == thetaReadOnly|thetaCompact|thetaOrdered && family == 3 || flags&thetaSingle != 0 {
 			return u.update(int64(binary.LittleEndian.Uint64(b[8:])))
 		}
 		return nil
