@@ -46,12 +46,15 @@ func (s *state) changes(ctx context.Context) (skip bool, err error) {
 	if s.latest != nil && s.latest.NextRowID != nil {
 		s.nextRow = *s.latest.NextRowID
 	}
+	id := int64(1)
+	if s.latest != nil {
+		id = s.latest.ID + 1
+	}
 	if s.options.Flag("row-tracking.enabled", false) {
-		id := int64(1)
-		if s.latest != nil {
-			id = s.latest.ID + 1
-		}
 		s.delta, s.nextRow = trackRows(s.delta, id, s.nextRow)
+	}
+	if s.options.Flag("sequence.snapshot-ordering", false) && s.c.Kind != Compact {
+		s.delta = stamp(s.delta, id)
 	}
 	return false, nil
 }
@@ -162,6 +165,21 @@ func trackRows(files []manifest.Entry, snapshotID, next int64) ([]manifest.Entry
 		e.File = &f
 	}
 	return out, next
+}
+
+// stamp gives new files of a table with sequence.snapshot-ordering the snapshot's
+// id as sequence number; those of a compaction have the ids in their rows (Java:
+// FileStoreCommitImpl.stampSequenceWithSnapshotId).
+func stamp(files []manifest.Entry, snapshotID int64) []manifest.Entry {
+	out := slices.Clone(files)
+	for i := range out {
+		if e := &out[i]; e.Kind == manifest.Add {
+			f := *e.File
+			f.MinSequence, f.MaxSequence = snapshotID, snapshotID
+			e.File = &f
+		}
+	}
+	return out
 }
 
 // write makes the metadata files of the attempt and the snapshot that names them.

@@ -133,7 +133,7 @@ func (j *job) useSchema(s *schema.Table) error {
 	if f := o.Enum("manifest.format", "avro"); f != "avro" {
 		return un("manifest format " + f)
 	}
-	for _, k := range []string{"data-evolution.enabled", "sequence.snapshot-ordering", "pk-clustering-override"} {
+	for _, k := range []string{"data-evolution.enabled", "pk-clustering-override"} {
 		if o.Flag(k, false) {
 			return un("writing to a table with option " + k)
 		}

@@ -85,8 +85,6 @@ type Options struct {
 	SequenceCols       []int
 	SequenceTypes      []types.Type
 	SequenceDescending bool
-	// SnapshotOrdering compares files by MaxSequence before sequence numbers.
-	SnapshotOrdering bool
 	// Engine makes the merge engine that folds keys of several versions, for some
 	// of Columns: the filter's are folded before the others. Key columns and those
 	// below 0 are never among them. nil = the last (or first) version wins, as below;
@@ -179,7 +177,7 @@ func (m *Reader) closeRuns() {
 // start opens the runs of a section.
 func (m *Reader) start(ctx context.Context, section [][]Input) error {
 	m.runs, m.open, m.pending = nil, true, false
-	m.bySequence = m.o.SnapshotOrdering || !m.ranked(section)
+	m.bySequence = !m.ranked(section)
 	m.readSeq = m.bySequence || m.all
 	if err := m.preparePhases(); err != nil {
 		return err

@@ -149,9 +149,6 @@ func (r *run) fill(arrs []arrow.Array) {
 		r.kinds = vec.ViewOf[int16](arrs[0]).V
 	}
 	r.order = r.rank
-	if o.SnapshotOrdering {
-		r.order = r.inputs[r.in].MaxSequence
-	}
 }
 
 // fillUser makes the ordering bytes of user sequence fields: per field 0 for

@@ -13,6 +13,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
@@ -217,4 +218,42 @@ func TestEngineBuffers(t *testing.T) {
 	if len(want) != 50 {
 		t.Errorf("%d keys", len(want))
 	}
+}
+
+// TestSnapshotOrdering: under sequence.snapshot-ordering the later snapshot wins,
+// whatever the numbers of its rows are, and its id is their sequence number.
+func TestSnapshotOrdering(t *testing.T) {
+	s := tableSchema(t, map[string]string{"bucket": "1", "write-only": "true", "sequence.snapshot-ordering": "true"}, []string{"k"}, "k INT", "v STRING")
+	w := newWritten(t, s)
+	old, late := w.open(nil), w.open(nil)
+	write := func(wr Writer, v string, keys ...int64) {
+		var rows [][]types.Datum
+		for _, k := range keys {
+			rows = append(rows, []types.Datum{k, v})
+		}
+		if err := wr.Write(t.Context(), w.batch(rows), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(late, "late", 7, 8, 9, 1, 2, 3)
+	write(old, "old", 2, 3, 4)
+	for _, wr := range []Writer{late, old} { // in this order
+		w.over = commit.Changes{}
+		w.done(wr)
+		w.publish()
+	}
+	wantRows(t, w.scan([]int{0, 1, PseudoSequence}), []string{
+		`1|"late"|1`, `2|"old"|2`, `3|"old"|2`, `4|"old"|2`, `7|"late"|1`, `8|"late"|1`, `9|"late"|1`,
+	})
+	// Inside of a transaction the newer statement wins.
+	w.write([][]types.Datum{{int64(1), "a"}, {int64(2), "a"}}, nil)
+	w.write([][]types.Datum{{int64(2), "b"}}, []uint8{3})
+	wantRows(t, w.scan(nil), []string{`1|"a"`, `3|"old"`, `4|"old"`, `7|"late"`, `8|"late"`, `9|"late"`})
+	out, _, err := w.store.Fold(t.Context(), w.over, w.ref(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.over = out
+	w.publish()
+	wantRows(t, w.scan([]int{0, 1, PseudoSequence}), []string{`1|"a"|3`, `3|"old"|2`, `4|"old"|2`, `7|"late"|1`, `8|"late"|1`, `9|"late"|1`})
 }

@@ -75,7 +75,7 @@ func (r *mergeReader) open(ctx context.Context) error {
 	p := r.plan
 	o := mergetree.Options{
 		Codec: p.codec, KeyCols: p.keyCols, SequenceCols: p.seqCols, SequenceDescending: p.seqDesc,
-		SnapshotOrdering: p.snapshot, KeepFirst: p.st.mergeEngine() == "first-row", IgnoreDelete: p.st.ignoreDelete(), Engine: p.st.engine(),
+		KeepFirst: p.st.mergeEngine() == "first-row", IgnoreDelete: p.st.ignoreDelete(), Engine: p.st.engine(),
 		WindowRows: p.t.env.sizes.window, KeepDeletes: p.kinds, Columns: p.columns, Types: p.fields.Types(), Counters: r.c,
 	}
 	if o.Engine == nil && p.st.ignoreDelete() && p.kinds || o.KeepFirst && r.split.deletes() {

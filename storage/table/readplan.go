@@ -38,7 +38,7 @@ type readPlan struct {
 	codec    *mergetree.KeyCodec
 	seqCols  []int // user sequence fields
 	seqDesc  bool
-	snapshot bool // sequence.snapshot-ordering
+	snapshot bool // sequence.snapshot-ordering: see openFile.stamped
 	// deleted rows are wanted, too
 	kinds bool
 }
@@ -277,7 +277,7 @@ func (o *openFile) columns(ctx context.Context, r format.RowRange, cols []int) (
 			if src >= 0 {
 				phys = src + o.offset
 			}
-		case c == PseudoSequence && o.plan.keyed:
+		case c == PseudoSequence && o.plan.keyed && !o.stamped():
 			phys = 0
 		case c == PseudoKind && o.plan.keyed:
 			phys = 1
@@ -298,6 +298,12 @@ func (o *openFile) columns(ctx context.Context, r format.RowRange, cols []int) (
 	}
 	return fc, nil
 }
+
+// stamped reports whether all rows of the file have the snapshot's id as their
+// sequence number, which its commit put into the manifest: files of writers under
+// sequence.snapshot-ordering. Those of compactions hold the ids, row by row.
+// Source: KeyValueFileReaderFactory.java.
+func (o *openFile) stamped() bool { return o.plan.snapshot && o.meta.Meta.Source != 1 }
 
 // Read is format.ColumnReader's, for scan columns.
 func (fc *fileColumns) Read(ctx context.Context, n int, keep []uint16) ([]arrow.Array, error) {
@@ -344,15 +350,19 @@ func (fc *fileColumns) madeUp(c, rows int, keep []uint16) arrow.Array {
 		}
 		return vec.MakeBytes(arrow.BinaryTypes.String, off, data, nil)
 	case PseudoPos, PseudoSequence:
-		base := fc.pos
+		base, stamped := fc.pos, c == PseudoSequence && fc.o.stamped()
 		if c == PseudoSequence {
 			base += fc.o.meta.Meta.MinSequence
 		}
 		v := make([]int64, rows)
 		for i := range v {
-			v[i] = base + int64(i)
-			if keep != nil {
+			switch {
+			case stamped:
+				v[i] = fc.o.meta.Meta.MinSequence
+			case keep != nil:
 				v[i] = base + int64(keep[i])
+			default:
+				v[i] = base + int64(i)
 			}
 		}
 		return vec.Make(arrow.PrimitiveTypes.Int64, v, nil)
