@@ -3,6 +3,7 @@ package compact
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,8 +29,21 @@ type Options struct {
 	IncrementalSize   int64         // compaction.incremental-size-threshold, 0 = none
 	// ForceLevel0 is the number of level-0 runs from which on they are moved up
 	// although no other rule asks for it; 0 = never (compaction.force-up-level-0,
-	// force-lookup).
+	// Lookup).
 	ForceLevel0 int
+	// Lookup says that compactions of level 0 ask what older versions there are in
+	// the levels above their output: changelog-producer lookup, deletion vectors,
+	// first-row, force-lookup (LookupStrategy.java).
+	Lookup bool
+	// Changelog is the changelog-producer: none, input, lookup or full-compaction.
+	Changelog string
+	// Engine is the merge-engine.
+	Engine string
+	// Sequence says that rows are ordered by sequence.field.
+	Sequence bool
+	// DeltaCommits is after how many commits a bucket is compacted whole; 0 = never
+	// for this reason (full-compaction.delta-commits).
+	DeltaCommits int
 
 	// Append tables.
 	MinFiles      int     // compaction.min.file-num
@@ -37,6 +51,10 @@ type Options struct {
 	OpenCost      int64   // source.split.open-file-cost
 	Ordered       bool    // bucket-append-ordered
 	DeletionFiles bool    // deletion-vectors.enabled
+
+	// formats are the formats of levels that have their own (file.format.per.level).
+	format  string
+	formats map[int32]string
 
 	// Both.
 	Target       int64 // target-file-size
@@ -82,16 +100,8 @@ func ParseOptions(o schema.Options, keyed bool) (*Options, error) {
 	r.DeletionFiles = p.bool("deletion-vectors.enabled", false)
 	r.ForceRewrite = p.bool("compaction.force-rewrite-all-files", false)
 	r.WriteOnly = p.bool("write-only", false)
-	if p.bool("compaction.force-up-level-0", false) {
-		r.ForceLevel0 = 1
-	}
-	if p.bool("force-lookup", false) && r.ForceLevel0 == 0 {
-		// A gentle lookup compaction comes every so many triggers, that is, level-0
-		// files: nothing but the files themselves is remembered between two calls.
-		r.ForceLevel0 = 1
-		if o.Enum("lookup-compact", "radical") == "gentle" {
-			r.ForceLevel0 = int(p.int("lookup-compact.max-interval", 2*int64(r.Trigger)))
-		}
+	if keyed {
+		r.keyed(&p)
 	}
 	if p.err != nil {
 		return nil, p.err
@@ -105,6 +115,54 @@ func ParseOptions(o schema.Options, keyed bool) (*Options, error) {
 		return nil, fmt.Errorf("option %q is %d", "target-file-size", r.Target)
 	}
 	return r, nil
+}
+
+// keyed reads the options of primary-key tables.
+func (r *Options) keyed(p *parser) {
+	o := p.o
+	r.Changelog = o.Enum("changelog-producer", "none")
+	r.Engine = o.Enum("merge-engine", "deduplicate")
+	r.Sequence = len(o.List("sequence.field")) > 0
+	r.Lookup = r.Changelog == "lookup" || r.DeletionFiles || r.Engine == "first-row" || p.bool("force-lookup", false)
+	if p.bool("compaction.force-up-level-0", false) {
+		r.ForceLevel0 = 1
+	}
+	if r.Lookup && r.ForceLevel0 == 0 {
+		// A gentle lookup compaction comes every so many triggers, that is, level-0
+		// files: nothing but the files themselves is remembered between two calls.
+		r.ForceLevel0 = 1
+		if o.Enum("lookup-compact", "radical") == "gentle" {
+			r.ForceLevel0 = max(r.Trigger, int(p.int("lookup-compact.max-interval", 2*int64(r.Trigger))))
+		}
+	}
+	// A table whose changelog comes of full compactions has one after every commit
+	// unless the option says how many may pass (FlinkSink.java).
+	least := int64(0)
+	if r.Changelog == "full-compaction" {
+		least = 1
+	}
+	r.DeltaCommits = int(max(least, p.int("full-compaction.delta-commits", 0)))
+	r.format = o.Enum("file.format", "parquet")
+	for _, part := range o.List("file.format.per.level") {
+		l, f, ok := strings.Cut(part, ":")
+		n, err := strconv.ParseInt(strings.TrimSpace(l), 10, 32)
+		if !ok || err != nil {
+			p.fail(fmt.Errorf("option %q is %q, not a list such as '0:x,5:y'", "file.format.per.level", o["file.format.per.level"]))
+			return
+		}
+		if r.formats == nil {
+			r.formats = map[int32]string{}
+		}
+		r.formats[int32(n)] = strings.ToLower(strings.TrimSpace(f))
+	}
+}
+
+// FormatOf is the format that files of a level are written in.
+func (o *Options) FormatOf(level int32) string {
+	if f, ok := o.formats[level]; ok {
+		return f
+	}
+	return o.format
 }
 
 // Refuse names an option under which there is no compaction, as a
@@ -132,22 +190,6 @@ func Refuse(o schema.Options, keyed bool) error {
 		if o.Enum(k, none) != none {
 			return un("table option " + k)
 		}
-	}
-	if !keyed {
-		return nil
-	}
-	if e := o.Enum("merge-engine", "deduplicate"); e != "deduplicate" {
-		return un("merge engine " + e)
-	}
-	if p := o.Enum("changelog-producer", "none"); p != "none" {
-		return un("changelog-producer " + p)
-	}
-	on, err := o.Bool("deletion-vectors.enabled", false)
-	if err != nil {
-		return err
-	}
-	if on {
-		return un("a primary key and deletion vectors")
 	}
 	return nil
 }

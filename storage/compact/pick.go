@@ -73,11 +73,14 @@ func NewLevels(files []*manifest.DataFile, o *Options) Levels {
 type Unit struct {
 	Level int32 // of the output
 	Runs  []Run // a prefix of Levels.Runs
-	// DropDelete says that nothing older than the output is left in the bucket, so
-	// that rows of kind -U and -D need not be kept.
+	// DropDelete says that nothing older than the output is left in the bucket, or
+	// that deletion vectors tell of it, so that rows of kind -U and -D need not be
+	// kept.
 	DropDelete bool
 	// Max is the bucket's highest level; a unit that goes there keeps no deletes.
 	Max int32
+	// Rewrite says that every file is rewritten by itself.
+	Rewrite bool
 }
 
 // Files returns the files of all runs.
@@ -94,6 +97,9 @@ func (u *Unit) Files() []*manifest.DataFile {
 // zero time = never).
 type Moment struct {
 	Now, LastFull time.Time
+	// Commits is how many commits of rows there were since LastFull, as far as
+	// Options.DeltaCommits asks.
+	Commits int
 }
 
 // LastFull estimates when a bucket was last compacted whole: by the newest file
@@ -126,14 +132,52 @@ func Pick(l Levels, o *Options, m Moment) *Unit {
 	return u
 }
 
-// PickFull returns the compaction of everything to the highest level, or nil when
-// it is there already.
-func PickFull(l Levels, o *Options) *Unit {
-	if len(l.Runs) == 0 || len(l.Runs) == 1 && l.Runs[0].Level == l.Max && !o.ForceRewrite {
+// PickFull returns the compaction of everything to the highest level. When it is
+// there already, only files are rewritten that must be; nil when there are none.
+func PickFull(l Levels, o *Options, must func(*manifest.DataFile) bool) *Unit {
+	if len(l.Runs) == 0 {
 		return nil
 	}
 	p := picker{l: l, o: o}
-	return p.unit(l.Max, len(l.Runs))
+	if len(l.Runs) > 1 || l.Runs[0].Level != l.Max {
+		return p.unit(l.Max, len(l.Runs))
+	}
+	r := Run{Level: l.Max}
+	for _, f := range l.Runs[0].Files {
+		if o.ForceRewrite || must != nil && must(f) {
+			r.Files = append(r.Files, f)
+			r.Size += f.Size
+		}
+	}
+	if len(r.Files) == 0 {
+		return nil
+	}
+	u := p.unit(l.Max, 1)
+	u.Runs, u.Rewrite = []Run{r}, true
+	return u
+}
+
+// PickLevel0 takes level 0 up: by what is due anyway, or else with as few other
+// runs as may be. nil when there are no files in level 0.
+func PickLevel0(l Levels, o *Options, m Moment) *Unit {
+	zero := l.level0()
+	if zero == 0 {
+		return nil
+	}
+	if u := Pick(l, o, m); u != nil && u.Runs[0].Level == 0 {
+		return u // a unit with any level-0 run has all of them
+	}
+	p := picker{l, o, m}
+	return p.byRatio(zero, true)
+}
+
+// level0 is the number of runs in level 0.
+func (l *Levels) level0() int {
+	n := 0
+	for n < len(l.Runs) && l.Runs[n].Level == 0 {
+		n++
+	}
+	return n
 }
 
 type picker struct {
@@ -150,6 +194,9 @@ func (p *picker) pick() *Unit {
 	if len(runs) > 1 && p.early() {
 		return p.unit(p.l.Max, len(runs))
 	}
+	if p.o.DeltaCommits > 0 && p.m.Commits >= p.o.DeltaCommits && (len(runs) > 1 || runs[0].Level != p.l.Max) {
+		return p.unit(p.l.Max, len(runs))
+	}
 	if len(runs) >= p.o.Trigger {
 		if p.amplified() {
 			return p.unit(p.l.Max, len(runs))
@@ -163,11 +210,7 @@ func (p *picker) pick() *Unit {
 			return u
 		}
 	}
-	zero := 0
-	for zero < len(runs) && runs[zero].Level == 0 {
-		zero++
-	}
-	if p.o.ForceLevel0 > 0 && zero >= p.o.ForceLevel0 {
+	if zero := p.l.level0(); p.o.ForceLevel0 > 0 && zero >= p.o.ForceLevel0 {
 		return p.byRatio(zero, true)
 	}
 	return nil
@@ -237,5 +280,7 @@ func (p *picker) byRatio(n int, force bool) *Unit {
 // unit takes the n newest runs to a level.
 func (p *picker) unit(level int32, n int) *Unit {
 	highest := p.l.Runs[len(p.l.Runs)-1].Level
-	return &Unit{Level: level, Runs: p.l.Runs[:n:n], DropDelete: level != 0 && level >= highest, Max: p.l.Max}
+	// With deletion vectors a delete is done with once the row is marked.
+	drop := level != 0 && (level >= highest || p.o.DeletionFiles)
+	return &Unit{Level: level, Runs: p.l.Runs[:n:n], DropDelete: drop, Max: p.l.Max}
 }

@@ -128,7 +128,7 @@ func TestPickFull(t *testing.T) {
 			kv = []string{c.opts, "true"}
 		}
 		o := options(t, true, kv...)
-		if got := show(PickFull(NewLevels(parseLevels(t, c.levels), o), o)); got != c.want {
+		if got := show(PickFull(NewLevels(parseLevels(t, c.levels), o), o, nil)); got != c.want {
 			t.Errorf("%s: %q, want %q", c.levels, got, c.want)
 		}
 	}
@@ -183,7 +183,6 @@ func TestOptionErrors(t *testing.T) {
 		}
 	}
 	for _, m := range []schema.Options{
-		{"merge-engine": "aggregation"}, {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"},
 		{"file.format": "orc"}, {"file.format.per.level": "0:avro"}, {"row-tracking.enabled": "true"},
 	} {
 		if Refuse(m, true) == nil {
@@ -234,7 +233,7 @@ func TestPlan(t *testing.T) {
 		}
 		u := &Unit{Level: c.level, Max: 5}
 		var got []string
-		for _, s := range u.Plan(in, o) {
+		for _, s := range u.Plan(in, o, nil) {
 			if s.Upgrade != nil {
 				got = append(got, "up "+s.Upgrade.Name)
 				continue

@@ -90,6 +90,10 @@ type Options struct {
 	// below 0 are never among them. nil = the last (or first) version wins, as below;
 	// KeepFirst and IgnoreDelete are the engine's business then.
 	Engine func(columns []int) (Engine, error)
+	// OneHigh says that Input.Tag is the file's level, and that an Engine sees, of a
+	// key's versions above level 0, only the one of the lowest: compactions that look
+	// up have merged the others into it (LookupMergeFunction.java).
+	OneHigh bool
 	// KeepFirst makes the first version of a key win (first-row) instead of the
 	// last (deduplicate).
 	KeepFirst bool
@@ -429,6 +433,9 @@ func (m *Reader) flush() {
 		return
 	}
 	m.pending = false
+	if m.o.OneHigh && !m.all && len(m.pendVers) > 1 {
+		m.lowest()
+	}
 	if len(m.pendVers) > 1 || m.all {
 		m.note(m.pendVers)
 		m.pendVers = m.pendVers[:0]

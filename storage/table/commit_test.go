@@ -486,6 +486,7 @@ func usedFiles(t testing.TB, io fileio.FileIO) map[string]bool {
 	used := map[string]bool{}
 	sm := schema.NewManager(io, workDir)
 	for _, s := range states {
+		var changelogs []string
 		for _, list := range []string{s.BaseManifestList, s.DeltaManifestList, s.ChangelogManifestList} {
 			if list == "" {
 				continue
@@ -501,6 +502,9 @@ func usedFiles(t testing.TB, io fileio.FileIO) map[string]bool {
 			}
 			for _, x := range metas {
 				used[workDir+"/manifest/"+x.Name] = true
+				if list == s.ChangelogManifestList {
+					changelogs = append(changelogs, x.Name)
+				}
 			}
 		}
 		if s.IndexManifest != "" {
@@ -524,7 +528,19 @@ func usedFiles(t testing.TB, io fileio.FileIO) map[string]bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range liveEntriesOf(t, io, s) {
+		files := liveEntriesOf(t, io, s)
+		for _, n := range changelogs {
+			raw, err := io.ReadFile(ctx, workDir+"/manifest/"+n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			es, err := manifest.DecodeEntries(n, raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, es...)
+		}
+		for _, e := range files {
 			dir, err := (&FileStore{dir: workDir}).bucketPath(sch, e.Partition, e.Bucket)
 			if err != nil {
 				t.Fatal(err)

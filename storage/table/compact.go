@@ -11,10 +11,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/index/dv"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/compact"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
 
@@ -37,27 +39,38 @@ const compactParallel = 2
 // without waiting for the rest.
 const compactBatch = 1 << 30
 
+// level0Tries is how often a compaction of level 0 that lost a race is tried.
+const level0Tries = 20
+
 // Compact picks and rewrites files of the buckets named and publishes the result.
 func (t *FileStore) Compact(ctx context.Context, o CompactOptions) (*CompactReport, error) {
 	ids, err := t.bucketsNamed(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	claimed, give, err := t.claims.take(ctx, t.branch(o.Branch).name, ids, o.Full)
+	wait := o.Full || o.Level0 || o.DropVectors
+	claimed, give, err := t.claims.take(ctx, t.branch(o.Branch).name, ids, wait)
 	if err != nil {
 		return nil, err
 	}
 	defer give()
-	c, err := t.newCompaction(ctx, o)
-	if err != nil {
-		return nil, err
+	var report CompactReport
+	for try := 1; ; try++ {
+		c, err := t.newCompaction(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		c.report = report
+		jobs, err := c.jobs(ctx, claimed)
+		if err != nil {
+			return nil, err
+		}
+		err = c.run(ctx, jobs)
+		if err != nil || !o.Level0 || c.report.LostRaces == report.LostRaces || try == level0Tries {
+			return &c.report, err
+		}
+		report = c.report
 	}
-	jobs, err := c.jobs(ctx, claimed)
-	if err != nil {
-		return nil, err
-	}
-	err = c.run(ctx, jobs)
-	return &c.report, err
 }
 
 // compaction is one call of Compact.
@@ -69,6 +82,8 @@ type compaction struct {
 	keyed   bool
 	keep    *readPlan // rows of every kind
 	drop    *readPlan // no retractions
+	all     *readPlan // the table's columns only, for those who see every version
+	expire  *mergetree.Expire
 	scan    Scan
 	dvs     map[string]vector
 	refs    map[string]*manifest.DeletionVectorRef
@@ -94,6 +109,9 @@ type job struct {
 	unit   *compact.Unit // primary key
 	inputs []compact.Input
 	steps  []compact.Step
+	rest   [][]File       // sorted runs above the unit's, newest first
+	files  []string       // all of the bucket's
+	like   manifest.Entry // of the bucket, for new entries
 
 	pack []compact.AppendFile // append
 }
@@ -102,6 +120,8 @@ type job struct {
 type outcome struct {
 	job      *job
 	files    []manifest.Entry
+	changes  []manifest.Entry      // changelog files
+	marks    map[string]*dv.Vector // rows of higher levels that are deleted now
 	indexes  []manifest.IndexEntry
 	made     []string // paths of new files
 	before   int
@@ -119,7 +139,7 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 		return nil, err
 	}
 	c := &compaction{t: t, o: o, batch: compactBatch, scan: Scan{At: at, Limit: -1}}
-	st, err := t.state(ctx, at, nil)
+	st, err := t.state(ctx, at, o.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +162,19 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 	if c.p, err = t.newPlanner(ctx, c.scan); err != nil {
 		return nil, err
 	}
-	c.keep = c.p.read
-	drop := *c.p.read
+	keep := *c.p.read
+	if c.keyed {
+		if keep.expire, err = st.expiry(time.Now()); err != nil {
+			return nil, err
+		}
+	}
+	drop, all := keep, keep
 	drop.kinds = false
-	c.drop = &drop
+	if c.keyed {
+		n := len(st.schema.Fields)
+		all.columns, all.fields = all.columns[:n:n], all.fields[:n:n]
+	}
+	c.keep, c.drop, c.all, c.expire = &keep, &drop, &all, keep.expire
 	if c.refs, err = c.p.vectors(ctx); err != nil {
 		return nil, err
 	}
@@ -177,7 +206,7 @@ func (c *compaction) jobs(ctx context.Context, claimed map[commit.BucketID]bool)
 		if id.Bucket == postponeBucket {
 			return nil, &fileio.UnsupportedError{Feature: "compaction of postpone buckets"}
 		}
-		js, err := c.bucketJobs(id, buckets[id])
+		js, err := c.bucketJobs(ctx, id, buckets[id])
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +219,7 @@ func (c *compaction) jobs(ctx context.Context, claimed map[commit.BucketID]bool)
 }
 
 // bucketJobs picks what is due in one bucket.
-func (c *compaction) bucketJobs(id commit.BucketID, entries []manifest.Entry) ([]*job, error) {
+func (c *compaction) bucketJobs(ctx context.Context, id commit.BucketID, entries []manifest.Entry) ([]*job, error) {
 	part, err := c.p.partitionOf([]byte(id.Partition))
 	if err != nil {
 		return nil, err
@@ -206,7 +235,7 @@ func (c *compaction) bucketJobs(id commit.BucketID, entries []manifest.Entry) ([
 	}
 	if c.keyed {
 		j := newJob()
-		ok, err := c.keyedJob(j, files)
+		ok, err := c.keyedJob(ctx, j, files)
 		if !ok || err != nil {
 			return nil, err
 		}
@@ -227,42 +256,6 @@ func (c *compaction) bucketJobs(id commit.BucketID, entries []manifest.Entry) ([
 		out = append(out, j)
 	}
 	return out, nil
-}
-
-// keyedJob plans the compaction of a bucket of a primary-key table; false when
-// there is nothing to do.
-func (c *compaction) keyedJob(j *job, files []*manifest.DataFile) (bool, error) {
-	l := compact.NewLevels(files, c.opts)
-	if c.o.Full {
-		j.unit = compact.PickFull(l, c.opts)
-	} else {
-		j.unit = compact.Pick(l, c.opts, compact.Moment{Now: time.Now(), LastFull: l.LastFull()})
-	}
-	if j.unit == nil {
-		return false, nil
-	}
-	for _, f := range j.unit.Files() {
-		if _, ok := c.dvs[f.Name]; ok {
-			return false, &fileio.UnsupportedError{Feature: "compaction of tables with a primary key and deletion vectors"}
-		}
-		if err := c.p.check(&File{Meta: f}); err != nil {
-			return false, err
-		}
-		lo, err1 := c.p.fileKey(f.MinKey)
-		hi, err2 := c.p.fileKey(f.MaxKey)
-		if err := errors.Join(err1, err2); err != nil {
-			return false, &fileio.CorruptionError{Path: j.dir + "/" + f.Name, Offset: -1, Reason: "key range in its manifest entry", Err: err}
-		}
-		j.inputs = append(j.inputs, compact.Input{File: f, Min: lo, Max: hi})
-	}
-	j.steps = j.unit.Plan(j.inputs, c.opts)
-	for _, s := range j.steps {
-		for _, i := range inputsOf(s) {
-			j.rows += j.inputs[i].File.Rows
-			j.bytes += j.inputs[i].File.Size
-		}
-	}
-	return len(j.steps) > 0, nil
 }
 
 // inputsOf returns the inputs that a step rewrites.
@@ -364,8 +357,9 @@ func (c *compaction) commit(ctx context.Context, outs []*outcome) (conflict bool
 	ch := commit.Changes{Kind: commit.Compact, Branch: c.o.Branch, Identifier: math.MaxInt64, Base: c.p.snap.ID}
 	for _, o := range outs {
 		ch.Files = append(ch.Files, o.files...)
+		ch.Changelog = append(ch.Changelog, o.changes...)
 		ch.Indexes = append(ch.Indexes, o.indexes...)
-		if !c.keyed {
+		if !c.keyed || c.opts.DeletionFiles || len(c.dvs) > 0 {
 			if ch.Reads == nil {
 				ch.Reads = &commit.ReadSet{}
 			}
@@ -382,6 +376,20 @@ func (c *compaction) commit(ctx context.Context, outs []*outcome) (conflict bool
 			return false, err
 		}
 		defer done()
+	}
+	if c.keyed {
+		same, err := c.sameRules(ctx)
+		if err != nil {
+			c.remove(ctx, outs...)
+			return false, err
+		}
+		if !same {
+			c.remove(ctx, outs...)
+			c.mu.Lock()
+			c.report.LostRaces += len(outs)
+			c.mu.Unlock()
+			return false, nil
+		}
 	}
 	id, err := c.t.Commit(ctx, ch)
 	var lost *commit.ConflictError
@@ -442,6 +450,10 @@ func (c *compaction) count(id int64, outs []*outcome) {
 		r.BytesRead += o.job.bytes
 		r.BytesWritten += o.written
 		r.Upgraded += o.upgraded
+		r.ChangelogFiles += len(o.changes)
+		for i := range o.changes {
+			r.ChangelogRows += o.changes[i].File.Rows
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/compact"
@@ -224,7 +223,11 @@ func (t *FileStore) NeedsCompaction(ctx context.Context, at snapshot.Ref, partit
 		l := compact.NewLevels(files, o)
 		n.Runs = len(l.Runs)
 		if !o.WriteOnly {
-			n.Due = compact.Pick(l, o, compact.Moment{Now: time.Now(), LastFull: l.LastFull()}) != nil
+			m, err := t.moment(ctx, st, o, &l)
+			if err != nil {
+				return Need{}, err
+			}
+			n.Due = compact.Pick(l, o, m) != nil
 			n.Stop = o.StopWriting(n.Runs)
 		}
 		return n, nil

@@ -54,47 +54,6 @@ func (o *outcome) replace(before, after []*manifest.DataFile) {
 	}
 }
 
-func (c *compaction) doKeyed(ctx context.Context, j *job, out *outcome, rows func(int64)) error {
-	read := c.keep
-	if j.unit.DropDelete {
-		read = c.drop
-	}
-	for _, s := range j.steps {
-		if f := s.Upgrade; f != nil {
-			out.replace([]*manifest.DataFile{f}, []*manifest.DataFile{compact.Upgraded(f, j.unit.Level)})
-			out.upgraded++
-			continue
-		}
-		split := Split{Bucket: j.id.Bucket}
-		var before []*manifest.DataFile
-		for _, sec := range s.Sections {
-			var runs [][]File
-			for _, run := range sec {
-				var files []File
-				for _, i := range run {
-					f := j.inputs[i].File
-					files = append(files, File{Meta: f})
-					before = append(before, f)
-				}
-				runs = append(runs, files)
-			}
-			split.Sections = append(split.Sections, runs)
-		}
-		free, err := c.charge(mergeMemory(split.Sections))
-		if err != nil {
-			return err
-		}
-		r := newMergeReader(&piece{read: read, dir: j.dir}, split, ReadOptions{BatchRows: 1 << 16, Counters: &format.Counters{}})
-		after, err := c.write(ctx, j, r, j.unit.Level, 0, out, rows)
-		free()
-		if err != nil {
-			return err
-		}
-		out.replace(before, after)
-	}
-	return nil
-}
-
 func (c *compaction) doAppend(ctx context.Context, j *job, out *outcome, rows func(int64)) error {
 	split := Split{Bucket: j.id.Bucket, Raw: true}
 	var before []*manifest.DataFile

@@ -589,8 +589,7 @@ func TestCompactEvolved(t *testing.T) {
 // TestCompactRefuses names what is not honoured.
 func TestCompactRefuses(t *testing.T) {
 	for _, o := range []map[string]string{
-		{"merge-engine": "aggregation"}, {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"}, {"file.format": "orc"},
-		{"record-level.expire-time": "1 d", "record-level.time-field": "w"}, {"sequence.snapshot-ordering": "true"},
+		{"file.format": "orc"}, {"sequence.snapshot-ordering": "true"},
 	} {
 		o["bucket"] = "1"
 		s := tableSchema(t, o, []string{"k"}, "k BIGINT", "v STRING", "w INT")

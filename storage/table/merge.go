@@ -76,6 +76,7 @@ func (r *mergeReader) open(ctx context.Context) error {
 	o := mergetree.Options{
 		Codec: p.codec, KeyCols: p.keyCols, SequenceCols: p.seqCols, SequenceDescending: p.seqDesc,
 		KeepFirst: p.st.mergeEngine() == "first-row", IgnoreDelete: p.st.ignoreDelete(), Engine: p.st.engine(),
+		OneHigh: p.st.looksUp(), Expire: p.expire,
 		WindowRows: p.t.env.sizes.window, KeepDeletes: p.kinds, Columns: p.columns, Types: p.fields.Types(), Counters: r.c,
 	}
 	if o.Engine == nil && p.st.ignoreDelete() && p.kinds || o.KeepFirst && r.split.deletes() {
@@ -180,7 +181,7 @@ func (r *mergeReader) input(ctx context.Context, f *File) (mergetree.Input, erro
 		r.c.Rows += g.To - g.From
 	}
 	return mergetree.Input{
-		Ranges: ranges, DV: of.dv, Deletes: f.Meta.DeleteRows != 0,
+		Ranges: ranges, DV: of.dv, Deletes: f.Meta.DeleteRows != 0, Tag: f.Meta.Level,
 		MinSequence: f.Meta.MinSequence, MaxSequence: f.Meta.MaxSequence,
 		Open: func(ctx context.Context, rg format.RowRange, cols []int) (format.ColumnReader, error) {
 			return of.columns(ctx, rg, cols)

@@ -38,7 +38,8 @@ type readPlan struct {
 	codec    *mergetree.KeyCodec
 	seqCols  []int // user sequence fields
 	seqDesc  bool
-	snapshot bool // sequence.snapshot-ordering: see openFile.stamped
+	snapshot bool              // sequence.snapshot-ordering: see openFile.stamped
+	expire   *mergetree.Expire // of a compaction
 	// deleted rows are wanted, too
 	kinds bool
 }

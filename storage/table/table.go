@@ -296,6 +296,11 @@ type Maintenance interface {
 	// Compact picks and rewrites files of the buckets named and publishes the
 	// result. Work that lost a race is thrown away and reported, not an error.
 	Compact(ctx context.Context, o CompactOptions) (*CompactReport, error)
+	// Settled reports whether the newest state of a branch is one that the options to
+	// may assume. Options that change what compactions have left behind for readers,
+	// such as deletion-vectors.enabled, may be set once it is true; a full compaction
+	// with DropVectors makes it so.
+	Settled(ctx context.Context, branch string, to map[string]string) (bool, error)
 	// Expire removes snapshots that the table's retention options, laid under o,
 	// do not keep, with the files that nothing else needs.
 	Expire(ctx context.Context, o ExpireOptions) (*ExpireReport, error)
@@ -311,10 +316,18 @@ type Maintenance interface {
 type CompactOptions struct {
 	Branch string
 	Full   bool // everything to the highest level, or into few files
+	// Level0 takes level 0 up, whether it is due or not: for whoever waits for the
+	// changelog or the deletion vectors of a commit. It is tried again when a race was
+	// lost, until the files are taken up that are there now.
+	Level0 bool
+	// DropVectors is a full compaction that leaves no deletion vectors, see Settled.
+	DropVectors bool
 	// Partitions are BinaryRow images; nil = all.
 	Partitions [][]byte
 	// Buckets narrows it further; nil = all.
 	Buckets []int32
+	// Options are dynamic table options, laid over the schema's.
+	Options map[string]string
 	Account *mem.Account
 	// Progress, when not nil, is called as work is done.
 	Progress func(done, total int64)
@@ -334,6 +347,8 @@ type CompactReport struct {
 	RowsBefore, RowsAfter            int64
 	BytesRead, BytesWritten          int64
 	Upgraded                         int // files moved to a level without rewriting
+	ChangelogFiles                   int
+	ChangelogRows                    int64
 	LostRaces                        int // units thrown away
 }
 

@@ -51,13 +51,13 @@ func (st *state) refuseWrite() error {
 	if _, err := st.newEngine(nil); err != nil {
 		return err
 	}
-	if p := o.Enum("changelog-producer", "none"); p != "none" && p != "input" {
+	switch p := o.Enum("changelog-producer", "none"); p {
+	case "none", "input", "lookup", "full-compaction":
+	default:
 		return un("changelog-producer = " + p)
 	}
-	if on, err := o.Bool("deletion-vectors.enabled", false); err != nil {
+	if _, err := o.Bool("deletion-vectors.enabled", false); err != nil {
 		return err
-	} else if on {
-		return un("a primary key and deletion-vectors.enabled")
 	}
 	for _, p := range st.schema.PartitionKeys {
 		if !inList(st.schema.PrimaryKeys, p) {
