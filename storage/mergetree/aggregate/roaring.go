@@ -25,6 +25,9 @@ import (
 type container struct {
 	runs   []uint32 // first<<16 | last, ascending, not touching each other
 	bitmap *[1024]uint64
+	// asRuns: there were runs among what was read, which Java keeps where an array
+	// would be as small.
+	asRuns bool
 }
 
 // Forms of a container, as Java's Containers numbers them.
@@ -119,6 +122,7 @@ func readContainer(r *bytesReader, form int, card int) (c container, ok bool) {
 		if r.short {
 			return c, false
 		}
+		c.asRuns = true
 		next := uint32(0)
 		for ; len(b) > 0; b = b[4:] {
 			x := uint32(binary.LittleEndian.Uint16(b))
@@ -180,7 +184,7 @@ func (c *container) fill(first, last uint32) {
 func (c *container) or(x *container) {
 	switch {
 	case c.bitmap == nil && x.bitmap == nil:
-		var u container
+		u := container{asRuns: c.asRuns || x.asRuns}
 		a, b := c.runs, x.runs
 		for len(a) > 0 || len(b) > 0 {
 			if len(b) == 0 || len(a) > 0 && a[0] < b[0] {
@@ -232,7 +236,7 @@ func (c *container) form() (form, card, runs int) {
 	if card > maxArray {
 		form, plain = formBitmap, bitmapLen
 	}
-	if plain > 2+4*runs {
+	if runSize := 2 + 4*runs; plain > runSize || plain == runSize && c.asRuns {
 		form = formRuns
 	}
 	return form, card, runs
