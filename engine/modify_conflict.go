@@ -251,6 +251,9 @@ const manyKeys = 256
 // lookup finds the rows of the target that have the keys of rows (SQL form):
 // which[i] is the number of row i's in found, -1 = there is none.
 func (m *modifier) lookup(ctx context.Context, rows *vec.Batch) (found *vec.Batch, which []int32, err error) {
+	if found, which, ok, err := m.lookupByKey(ctx, rows); ok || err != nil {
+		return found, which, err
+	}
 	which = make([]int32, rows.N)
 	want := make(map[string][]int32, rows.N)
 	k := m.keyer(rows)

@@ -197,8 +197,7 @@ func (p *point) run(ctx context.Context, st *pointState, args []types.Datum) (b 
 		keys[i] = vec.FromDatums(p.n.Stored[i], []types.Datum{v})
 	}
 	b, _, err = st.rel.Get(ctx, table.Lookup{Keys: keys, Columns: p.cols})
-	var un *fileio.UnsupportedError
-	if errors.As(err, &un) {
+	if mustScan(err) {
 		return nil, false, nil
 	}
 	if err != nil {
@@ -206,6 +205,12 @@ func (p *point) run(ctx context.Context, st *pointState, args []types.Datum) (b 
 	}
 	b.Schema = p.schema
 	return b, true, nil
+}
+
+// mustScan reports an error of a lookup that a scan may not meet.
+func mustScan(err error) bool {
+	var un *fileio.UnsupportedError
+	return errors.As(err, &un)
 }
 
 // executePoint runs the lookup of a portal's plan, at the state that Bind found.
