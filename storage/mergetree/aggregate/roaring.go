@@ -26,7 +26,7 @@ type container struct {
 	runs   []uint32 // first<<16 | last, ascending, not touching each other
 	bitmap *[1024]uint64
 	// asRuns: there were runs among what was read, which Java keeps where an array
-	// would be as small.
+	// would be about as small.
 	asRuns bool
 }
 
@@ -236,7 +236,8 @@ func (c *container) form() (form, card, runs int) {
 	if card > maxArray {
 		form, plain = formBitmap, bitmapLen
 	}
-	if runSize := 2 + 4*runs; plain > runSize || plain == runSize && c.asRuns {
+	// Java counts the length of an array only where it makes one of runs.
+	if runSize := 2 + 4*runs; plain > runSize || c.asRuns && runSize <= min(2*card+2, bitmapLen) {
 		form = formRuns
 	}
 	return form, card, runs
