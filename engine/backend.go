@@ -262,6 +262,7 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 	e.env = table.NewEnv(e.io, table.EnvOptions{
 		ManifestCacheBytes: min(max(e.cfg.MaxMemory/8, 16<<20), 512<<20),
 		PageCacheBytes:     max(e.cfg.MaxMemory/8, 16<<20),
+		KeyDir:             e.localDir,
 	})
 	e.cat = catalog.NewFilesystem(e.env, location)
 	return nil

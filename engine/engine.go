@@ -92,6 +92,7 @@ type Engine struct {
 	sessions map[int32]*Session
 	lastPID  int32
 	closing  bool
+	local    *tempDir // see localDir; nil = not made
 }
 
 // counters are the engine's metrics.
@@ -375,6 +376,7 @@ func (e *Engine) Close() error {
 	if e.env != nil {
 		e.env.Close()
 	}
+	e.removeLocal()
 	return nil
 }
 

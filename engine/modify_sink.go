@@ -64,6 +64,9 @@ func (k *rowSink) open(ctx context.Context) error {
 		}
 	}
 	o := table.WriteOptions{At: writeAt(at, m.rel.SchemaID()), Account: m.wacc, Overwrite: m.m.Overwrite != nil}
+	if ow := m.m.Overwrite; ow != nil {
+		o.OverwriteAll = !ow.Dynamic && len(ow.Static) == 0
+	}
 	if t := m.s.touched(m.key); t != nil {
 		// What the transaction wrote before is older.
 		if err := m.s.flush(ctx, t); err != nil {

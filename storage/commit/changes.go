@@ -40,7 +40,11 @@ type Changes struct {
 	// ones that are committed already included, no duplicates. Each attempt makes the
 	// buckets' HASH index files of them and of what the newest snapshot has; a hash
 	// that has another bucket there is a conflict.
-	Hashes     map[BucketID][]int32
+	Hashes map[BucketID][]int32
+	// Placed says when it was looked up in which partitions the keys of Files are, in
+	// a table whose key does not say it. A key that was touched since, in whatever
+	// partition, is a conflict.
+	Placed     *Placed
 	Reads      *ReadSet     // keys or files read before writing; nil = blind
 	Overwrite  *Replacement // INSERT OVERWRITE, TRUNCATE, DROP PARTITION
 	Statistics string       // statistics file of an Analyze
@@ -88,6 +92,11 @@ type ReadSet struct {
 type BucketID struct {
 	Partition string // BinaryRow image
 	Bucket    int32
+}
+
+// Placed is the state in which the places of keys were looked up.
+type Placed struct {
+	At int64 // snapshot; 0 = the empty table
 }
 
 // Where it is not known, or does not matter, which bucket a key is in, a ReadSet
@@ -185,6 +194,9 @@ func Merge(c, d Changes) (out Changes, dropped []manifest.Entry) {
 		}
 	}
 	out.Hashes = mergeHashes(hashes, d.Hashes)
+	if d.Placed != nil && (c.Placed == nil || d.Placed.At < c.Placed.At) {
+		out.Placed = d.Placed
+	}
 	out.Changelog = append(append([]manifest.Entry(nil), c.Changelog...), d.Changelog...)
 	if out.Overwrite != nil { // it is committed without a changelog
 		dropped, out.Changelog = append(dropped, out.Changelog...), nil

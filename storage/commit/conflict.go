@@ -3,10 +3,13 @@ package commit
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
 
 // What can be in the way of a commit (semantics.md 1.4; Java: ConflictDetection):
@@ -16,6 +19,7 @@ import (
 //	key ranges     the files of one level from 1 on do not overlap
 //	vectors        a data file has the deletion vector that the commit takes away
 //	reads          nothing that was read was touched since (readCheck)
+//	places         no key that is written was touched since its place was looked up
 //
 // A plain append adds new files only: of these nothing but the bucket count and
 // the reads can be wrong.
@@ -34,6 +38,9 @@ func (s *state) check(ctx context.Context) error {
 		return err
 	}
 	if err := s.checkItself(); err != nil {
+		return err
+	}
+	if err := s.checkPlaces(ctx); err != nil {
 		return err
 	}
 	if s.kind == Analyze {
@@ -343,5 +350,67 @@ func (s *state) checkVectors(ctx context.Context, base []*manifest.Entry) error 
 			return s.conflict("the deletion vector of file %s was changed by another commit", f)
 		}
 	}
+	return nil
+}
+
+// checkPlaces makes sure that no snapshot since the places of the keys were looked
+// up touched one of them. A file that is gone is one that holds every key.
+func (s *state) checkPlaces(ctx context.Context) error {
+	p := s.c.Placed
+	if p == nil {
+		return nil
+	}
+	latest := int64(0)
+	if s.latest != nil {
+		latest = s.latest.ID
+	}
+	if latest < p.At {
+		return s.conflict("snapshot %d, of which the places of keys are, is gone", p.At)
+	}
+	from := p.At
+	if s.tried && s.prev != nil && s.placed > from {
+		from = s.placed
+	}
+	var mine []*manifest.Entry
+	for i := range s.files {
+		if s.files[i].Kind == manifest.Add {
+			mine = append(mine, &s.files[i])
+		}
+	}
+	for id := from + 1; id <= latest; id++ {
+		sn := s.latest
+		if id != latest {
+			var err error
+			if sn, err = s.p.o.Snapshots.Get(ctx, id); errors.Is(err, snapshot.ErrNotFound) {
+				return s.conflict("snapshot %d has expired since, so what it changed is not known", id)
+			} else if err != nil {
+				return err
+			}
+		}
+		if k := Kind(sn.CommitKind); k == Compact || k == Analyze {
+			continue
+		}
+		entries, err := s.p.Delta(ctx, sn)
+		if missing := (*fileio.MissingError)(nil); errors.As(err, &missing) {
+			return s.conflict("what snapshot %d changed is not known any more", id)
+		} else if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			for _, m := range mine {
+				hit, err := s.p.o.Files.Share(ctx, s.sch, e, m)
+				if missing := (*fileio.MissingError)(nil); errors.As(err, &missing) {
+					hit, err = true, nil
+				}
+				if err != nil {
+					return err
+				}
+				if hit {
+					return &ConflictError{SnapshotID: id, Reason: "a key that is written was put into a partition"}
+				}
+			}
+		}
+	}
+	s.job.placed = latest
 	return nil
 }

@@ -43,6 +43,7 @@ type job struct {
 	baseList  string // of the last attempt
 	delta     *delta // of the last attempt, reused while nothing in it changes
 	chlog     *delta
+	placed    int64                          // places of keys have been checked up to this snapshot
 	hashes    map[string]manifest.IndexEntry // HASH files of the present attempt
 	hashPaths map[string]string              // of all attempts, by name
 	unsynced  []string                       // not on stable storage yet

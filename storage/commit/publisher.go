@@ -39,6 +39,9 @@ type Files interface {
 	// Holds reports whether a data file of a primary-key table holds one of keys,
 	// which are ascending.
 	Holds(ctx context.Context, s *schema.Table, e *manifest.Entry, keys [][]byte) (bool, error)
+	// Share reports whether two data files of a primary-key table, in whatever
+	// partitions, hold a row of the same primary key.
+	Share(ctx context.Context, s *schema.Table, a, b *manifest.Entry) (bool, error)
 	// Hashes writes the HASH index files of the buckets that get hashes which live,
 	// the HASH files of the newest snapshot in those partitions, does not have. It
 	// returns their entries, under names of its own by which reuse, the result of an

@@ -25,6 +25,10 @@ type EnvOptions struct {
 	// Lookup are the budgets of the tables for lookups by key. Its directory must be
 	// the environment's own.
 	Lookup lookup.Options
+	// KeyDir names the directory, of this process alone, where indexes of
+	// cross-partition keys are put; it is called when the first is needed. nil = they
+	// are in memory.
+	KeyDir func() (string, error)
 	Events Events
 	// SplitBytes is the size of a split of small files and of a row range of a big
 	// one (4 MB); RangeRows and MergeRows are the least rows of a row range (65,536)
@@ -55,6 +59,7 @@ type Env struct {
 	restores  *fileio.LRU[string, *restoreCache] // by table and branch: what writers go on from
 	hashParts *fileio.LRU[string, *hashPart]     // by table, branch and partition: indexes of dynamic buckets
 	hashAdds  *fileio.LRU[string, hashDelta]     // by hash index file that was written here
+	keys      *keyStore
 }
 
 // sizes are how scans are cut; see EnvOptions.
@@ -89,6 +94,7 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		samples:   fileio.NewLRU[sampleKey, []byte](8<<20, nil),
 		restores:  fileio.NewLRU[string, *restoreCache](1024, nil), // of branches, not bytes
 		hashParts: fileio.NewLRU[string, *hashPart](hashBudget, nil),
+		keys:      &keyStore{dir: o.KeyDir},
 		hashAdds:  fileio.NewLRU[string, hashDelta](hashBudget/16, nil),
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 	}
@@ -100,10 +106,11 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 }
 
 // Close closes every open data file that nobody reads, and removes the tables for
-// lookups.
+// lookups and the indexes of keys.
 func (e *Env) Close() {
 	e.lookups.Close()
 	e.readers.close()
+	e.keys.close()
 }
 
 // LookupStats says what the tables for lookups hold and have done.

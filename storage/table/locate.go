@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
@@ -43,6 +44,9 @@ func (t *FileStore) Locate(ctx context.Context, at snapshot.Ref, keys []arrow.Ar
 		}
 		cols[c] = keys[i]
 	}
+	if r.rule.cross {
+		return st.locateAnywhere(cols, n)
+	}
 	for _, c := range r.rule.cols {
 		if cols[c] == nil {
 			return nil, fmt.Errorf("bucket-key column %s is not part of the primary key", st.schema.Fields[c].Name)
@@ -77,5 +81,47 @@ func (t *FileStore) Locate(ctx context.Context, at snapshot.Ref, keys []arrow.Ar
 		ts, trimmed = append(ts, st.schema.Fields[c].Type), append(trimmed, cols[c])
 	}
 	out.Keys = mergetree.NewKeyCodec(ts).Bytes(trimmed, n)
+	return out, nil
+}
+
+// locateAnywhere is Locate for keys that may be in any partition. Partition columns
+// that are part of the key tell rows of equal file keys apart.
+func (st *state) locateAnywhere(cols []arrow.Array, n int) (*Located, error) {
+	out := &Located{Bucket: make([]int32, n)}
+	var ts []types.Type
+	var parts []arrow.Array
+	for _, k := range st.schema.PartitionKeys {
+		if c := st.schema.Fields.Index(k); cols[c] != nil {
+			ts, parts = append(ts, st.schema.Fields[c].Type), append(parts, cols[c])
+		}
+	}
+	ids := map[string]int32{}
+	enc := binrow.NewArrowEncoder(ts, parts)
+	for i := range n {
+		name := commit.AnyPartition
+		if len(ts) > 0 {
+			img, err := enc.Row(i)
+			if err != nil {
+				return nil, err
+			}
+			name += string(img)
+		}
+		id, ok := ids[name]
+		if !ok {
+			id = int32(len(out.Buckets))
+			ids[name] = id
+			out.Buckets = append(out.Buckets, commit.BucketID{Partition: name, Bucket: commit.AnyBucket})
+		}
+		out.Bucket[i] = id
+	}
+	names, kts, err := keyTypes(st.schema)
+	if err != nil {
+		return nil, err
+	}
+	trimmed := make([]arrow.Array, len(names))
+	for i, c := range names {
+		trimmed[i] = cols[c]
+	}
+	out.Keys = mergetree.NewKeyCodec(kts).Bytes(trimmed, n)
 	return out, nil
 }

@@ -239,7 +239,8 @@ type WriteOptions struct {
 	Account *mem.Account      // buffers are charged to it
 	Options map[string]string // dynamic table options
 	// Overwrite lets a changed bucket count pass: the bucket is rewritten whole.
-	Overwrite bool
+	// OverwriteAll says that it is every partition that is replaced.
+	Overwrite, OverwriteAll bool
 }
 
 // Located says where rows of a primary-key table live. Row i is in Buckets[Bucket[i]]

@@ -49,6 +49,8 @@ type tableWriter struct {
 	// engine folds keys of several rows; nil = the newest wins.
 	engine func(columns []int) (mergetree.Engine, error)
 
+	cross *crossBuckets
+
 	keyCols  []int
 	codec    *mergetree.KeyCodec
 	seqCols  []int // sequence.field
@@ -182,7 +184,20 @@ func (w *tableWriter) Write(ctx context.Context, b *vec.Batch, kinds []uint8) er
 	if err != nil || n == 0 {
 		return err
 	}
-	dest, one, err := w.r.route(ctx, w.t.dir, cols, n)
+	var dest []uint32
+	var one uint32
+	if w.r.rule.cross {
+		if w.cross == nil {
+			if w.cross, err = w.newCross(ctx); err != nil {
+				return err
+			}
+		}
+		if cols, n, kinds, dest, one, err = w.cross.route(cols, n, kinds); n == 0 {
+			return err
+		}
+	} else {
+		dest, one, err = w.r.route(ctx, w.t.dir, cols, n)
+	}
 	if err != nil {
 		return err
 	}
@@ -439,6 +454,13 @@ func (w *tableWriter) Prepare(ctx context.Context) (commit.Changes, error) {
 	if w.r.dyn != nil {
 		c.Hashes = w.r.dyn.changes()
 	}
+	if w.cross != nil {
+		w.cross.close()
+		if err := w.cross.prepared(&c); err != nil {
+			w.broken = err
+			return c, err
+		}
+	}
 	w.closed = true
 	return c, nil
 }
@@ -468,6 +490,9 @@ func (w *tableWriter) Abort(ctx context.Context) error {
 	w.buf.drop(w.o.Account)
 	if w.r.dyn != nil {
 		w.t.forgetHashes(w.st.branch, w.r.dyn.changes())
+	}
+	if w.cross != nil {
+		w.cross.close()
 	}
 	var errs []error
 	var names []string

@@ -59,16 +59,13 @@ func (st *state) refuseWrite() error {
 	if _, err := o.Bool("deletion-vectors.enabled", false); err != nil {
 		return err
 	}
-	for _, p := range st.schema.PartitionKeys {
-		if !inList(st.schema.PrimaryKeys, p) {
-			return un("a primary key that does not hold the partition column " + p)
-		}
-	}
 	n, err := st.bucketCount()
 	if err != nil {
 		return err
 	}
 	switch {
+	case n != -1 && st.crossPartition():
+		return un("a primary key that does not hold every partition column and fixed buckets")
 	case n == -1 || n > 0:
 	default:
 		return un(fmt.Sprintf("a primary key and bucket = %d", n))
@@ -127,6 +124,7 @@ type bucketRule struct {
 	n int32 // -1 = no buckets or dynamic ones, which is also what entries say
 	// dynamic: an index says it (dynamicBuckets).
 	dynamic bool
+	cross   bool // an index of all keys says it (crossBuckets)
 	fn      binrow.BucketFunction
 	cols    []int // of the table's schema
 	types   []types.Type
@@ -140,7 +138,8 @@ func (st *state) bucketRule() (*bucketRule, error) {
 		return nil, err
 	}
 	if r.n == -1 {
-		r.dynamic = st.primaryKey()
+		r.cross = st.crossPartition()
+		r.dynamic = st.primaryKey() && !r.cross
 		return r, nil
 	}
 	if r.n <= 0 {

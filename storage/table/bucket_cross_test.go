@@ -1,0 +1,387 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
+)
+
+func crossTable(t testing.TB, more ...string) *schema.Table {
+	o := map[string]string{"bucket": "-1", "dynamic-bucket.target-row-num": "15"}
+	for i := 0; i < len(more); i += 2 {
+		o[more[i]] = more[i+1]
+	}
+	return partitioned(tableSchema(t, o, []string{"k"}, "p INT", "k BIGINT", "a BIGINT", "b STRING"), "p")
+}
+
+// crossModel is a table with cross-partition keys as a map.
+type crossModel struct {
+	engine string
+	rows   map[int64][]types.Datum
+}
+
+func (m *crossModel) put(row []types.Datum, kind uint8) {
+	k := row[1].(int64)
+	old, ok := m.rows[k]
+	switch {
+	case m.engine == "first-row":
+		if !ok {
+			m.rows[k] = row
+		}
+	case kind&1 != 0:
+		delete(m.rows, k)
+	case !ok || m.engine == "deduplicate":
+		m.rows[k] = row
+	default: // partial-update
+		now := slices.Clone(old)
+		for c := 2; c < len(row); c++ {
+			if row[c] != nil {
+				now[c] = row[c]
+			}
+		}
+		m.rows[k] = now
+	}
+}
+
+func (m *crossModel) text(f *fleet) []string {
+	var out []string
+	for _, r := range m.rows {
+		out = append(out, rowText(f.batch([][]types.Datum{r}).Cols, 0))
+	}
+	return out
+}
+
+// TestCrossModel writes random rows whose keys change their partitions by three
+// processes, in transactions, with rollbacks, dropped partitions and whole
+// overwrites, and compares with a map.
+func TestCrossModel(t *testing.T) {
+	for run := range 9 {
+		seed := rand.Uint64()
+		engine := []string{"deduplicate", "partial-update", "first-row"}[run%3]
+		t.Run(fmt.Sprint(engine, run), func(t *testing.T) {
+			t.Logf("seed %d", seed)
+			r := rand.New(rand.NewPCG(seed, 2))
+			f := newFleet(t, fileio.NewMem(), crossTable(t, "merge-engine", engine), 3)
+			m := &crossModel{engine, map[int64][]types.Datum{}}
+			random := func(n int) (rows [][]types.Datum, kinds []uint8) {
+				for range n {
+					row := []types.Datum{int64(r.IntN(3)), int64(r.IntN(120)), int64(r.IntN(1e6)), fmt.Sprint(r.IntN(1e6))}
+					if r.IntN(4) == 0 {
+						row[2+r.IntN(2)] = nil
+					}
+					kind := []uint8{0, 0, 0, 2, 3}[r.IntN(5)]
+					if engine != "deduplicate" {
+						kind = 0
+					}
+					rows, kinds = append(rows, row), append(kinds, kind)
+				}
+				return rows, kinds
+			}
+			apply := func(rows [][]types.Datum, kinds []uint8) {
+				for i := range rows {
+					m.put(rows[i], kinds[i])
+				}
+			}
+			ctx := context.Background()
+			for range 14 {
+				s := f.stores[r.IntN(len(f.stores))]
+				switch r.IntN(6) {
+				case 0, 1:
+					rows, kinds := random(1 + r.IntN(60))
+					f.write(s, rows, kinds)
+					apply(rows, kinds)
+				case 2, 3: // a transaction of several statements, beside one of another process
+					var over commit.Changes
+					var all [][]types.Datum
+					var allKinds []uint8
+					for range 2 + r.IntN(3) {
+						rows, kinds := random(1 + r.IntN(25))
+						c, err := f.prepare(s, WriteOptions{Overlay: &over}, rows, kinds)
+						if err != nil {
+							t.Fatal(err)
+						}
+						over, _ = commit.Merge(over, c)
+						all, allKinds = append(all, rows...), append(allKinds, kinds...)
+					}
+					if r.IntN(2) == 0 {
+						rows, kinds := random(1 + r.IntN(6))
+						f.write(f.stores[r.IntN(len(f.stores))], rows, kinds)
+						apply(rows, kinds)
+					}
+					if over.Empty() {
+						break
+					}
+					err := f.publish(s, over)
+					var conflict *commit.ConflictError
+					switch {
+					case errors.As(err, &conflict):
+						f.conflicts++
+						f.write(s, all, allKinds)
+					case err != nil:
+						t.Fatal(err)
+					}
+					apply(all, allKinds)
+				case 4: // overwrite all, or drop a partition
+					if r.IntN(2) == 0 {
+						rows, _ := random(40)
+						c, err := f.prepare(s, WriteOptions{Overwrite: true, OverwriteAll: true}, rows, nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						c.Kind, c.Overwrite = commit.Overwrite, &commit.Replacement{}
+						if err := f.publish(s, c); err != nil {
+							t.Fatal(err)
+						}
+						clear(m.rows)
+						apply(rows, make([]uint8, len(rows)))
+						break
+					}
+					p := int64(r.IntN(3))
+					c := commit.Changes{Kind: commit.Overwrite, Overwrite: &commit.Replacement{Partitions: [][]byte{intImage(t, p)}}}
+					if _, err := s.Commit(ctx, c); err != nil {
+						t.Fatal(err)
+					}
+					maps.DeleteFunc(m.rows, func(_ int64, row []types.Datum) bool { return row[0] == p })
+				case 5: // back to the state before a commit
+					latest, err := s.Resolve(ctx, snapshot.Ref{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if latest.Snap == nil {
+						continue
+					}
+					rows, kinds := random(60)
+					f.write(s, rows, kinds)
+					if err := f.stores[r.IntN(len(f.stores))].RollbackTo(ctx, "", latest); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if s, err := f.stores[0].Resolve(ctx, snapshot.Ref{}); err != nil || s.Snap == nil {
+					continue
+				}
+				wantRows(t, f.rows(), m.text(f))
+			}
+			t.Logf("%d conflicts", f.conflicts)
+		})
+	}
+}
+
+// TestCrossRace lets processes move the same keys at once: each key ends in one
+// partition.
+func TestCrossRace(t *testing.T) {
+	f := newFleet(t, fileio.NewMem(), crossTable(t), 3)
+	var g sync.WaitGroup
+	errs := make(chan error, 6)
+	for w := range 6 {
+		g.Go(func() {
+			mine := *f
+			for i := range 6 {
+				rows := [][]types.Datum{}
+				for k := range 8 {
+					rows = append(rows, []types.Datum{int64((w + i + k) % 5), int64((i*8 + k*3) % 30), int64(w), "x"})
+				}
+				if err := mine.tryWrite(f.stores[w%3], rows, nil); err != nil {
+					errs <- err
+					return
+				}
+			}
+		})
+	}
+	g.Wait()
+	close(errs)
+	for err := range errs {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, r := range f.rows() {
+		k := strings.Split(r, "|")[1]
+		if seen[k] {
+			t.Errorf("key %s is in two partitions", k)
+		}
+		seen[k] = true
+	}
+	want := map[int]bool{}
+	for i := range 6 {
+		for k := range 8 {
+			want[(i*8+k*3)%30] = true
+		}
+	}
+	if len(seen) != len(want) {
+		t.Errorf("%d keys, want %d", len(seen), len(want))
+	}
+	noOrphansOf(t, f.io, "manifest")
+}
+
+// TestCrossOverwriteRefuses: an overwrite of some partitions cannot take a key out
+// of another one.
+func TestCrossOverwriteRefuses(t *testing.T) {
+	f := newFleet(t, fileio.NewMem(), crossTable(t), 1)
+	s := f.stores[0]
+	f.write(s, [][]types.Datum{{int64(0), int64(1), nil, "a"}, {int64(1), int64(2), nil, "b"}}, nil)
+	_, err := f.prepare(s, WriteOptions{Overwrite: true}, [][]types.Datum{{int64(0), int64(2), nil, "c"}}, nil)
+	var un *fileio.UnsupportedError
+	if !errors.As(err, &un) || !strings.Contains(un.Feature, "p=1") {
+		t.Errorf("%v", err)
+	}
+	c, err := f.prepare(s, WriteOptions{Overwrite: true}, [][]types.Datum{{int64(0), int64(1), nil, "c"}, {int64(0), int64(3), nil, "d"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Kind, c.Overwrite = commit.Overwrite, &commit.Replacement{Dynamic: true}
+	if err := f.publish(s, c); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(f.rows()); n != 3 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// TestCrossSpill: a writer of more keys than it keeps in memory remembers them on
+// disk, and the index on disk is gone when the process closes it.
+func TestCrossSpill(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	io := fileio.NewMem()
+	w := newWork(t, io, crossTable(t, "dynamic-bucket.target-row-num", "1000000"))
+	env := NewEnv(io, EnvOptions{KeyDir: func() (string, error) { return dir, nil }})
+	s := Open(env, workDir)
+	wr, err := s.Write(ctx, WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{t: t, io: io, sch: w.sch, stores: []*FileStore{s}}
+	for round := range 2 { // every key moves from one partition to the other
+		for from := 0; from < 3000; from += 500 {
+			var rows [][]types.Datum
+			for k := from; k < from+500; k++ {
+				rows = append(rows, []types.Datum{int64(round), int64(k), int64(k), "x"})
+			}
+			if err := wr.Write(ctx, f.batch(rows), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := wr.(*tableWriter).cross.spillOwn(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	c, err := wr.Prepare(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustCommit(t, s, c)
+	got := f.rows()
+	if len(got) != 3000 || slices.ContainsFunc(got, func(r string) bool { return !strings.HasPrefix(r, "1|") }) {
+		t.Errorf("%d rows, the first %s", len(got), got[0])
+	}
+	f.write(s, [][]types.Datum{{int64(2), int64(7), nil, "y"}}, nil)
+	if n := len(f.rows()); n != 3000 {
+		t.Errorf("%d rows", n)
+	}
+	env.Close()
+	if es, err := fileio.NewLocal(dir).List(ctx, "."); err != nil || len(es) > 0 {
+		t.Errorf("%v is left, %v", es, err)
+	}
+}
+
+// TestCrossLocate: a key's lock does not depend on its partition, and a change of
+// it in any partition is a conflict.
+func TestCrossLocate(t *testing.T) {
+	f := newFleet(t, fileio.NewMem(), crossTable(t), 1)
+	s, ctx := f.stores[0], context.Background()
+	f.write(s, [][]types.Datum{{int64(0), int64(1), nil, "a"}, {int64(0), int64(2), nil, "b"}}, nil)
+	b := f.batch([][]types.Datum{{nil, int64(1), nil, nil}, {nil, int64(9), nil, nil}})
+	loc, err := s.Locate(ctx, snapshot.Ref{}, b.Cols[1:2], 2)
+	if err != nil || len(loc.Buckets) != 1 || len(loc.Keys) != 2 || loc.Buckets[0] != (commit.BucketID{Partition: commit.AnyPartition, Bucket: commit.AnyBucket}) {
+		t.Fatalf("%+v, %v", loc, err)
+	}
+	reads := &commit.ReadSet{Keys: map[commit.BucketID][][]byte{loc.Buckets[0]: loc.Keys}}
+	f.write(s, [][]types.Datum{{int64(1), int64(2), nil, "b"}}, nil)
+	if _, err := s.CheckReads(ctx, "", 1, reads); err != nil {
+		t.Fatal(err)
+	}
+	f.write(s, [][]types.Datum{{int64(2), int64(9), nil, "c"}}, nil)
+	_, err = s.CheckReads(ctx, "", 1, reads)
+	wantConflict(t, err, "was changed")
+}
+
+// TestJavaCross: Java and we write in turns, and keys move between partitions.
+func TestJavaCross(t *testing.T) {
+	for _, engine := range []string{"deduplicate", "partial-update", "aggregation", "first-row"} {
+		t.Run(engine, func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			r := rand.New(rand.NewPCG(seed, 3))
+			more := []string{"merge-engine", engine, "write-only", "true"}
+			if engine == "aggregation" {
+				more = append(more, "fields.a.aggregate-function", "sum", "fields.b.aggregate-function", "last_value")
+			}
+			j := newJavaTable(t, crossTable(t, more...))
+			for range 2 { // Java's index takes a second to start
+				rows, kinds := [][]types.Datum{}, []uint8{}
+				for range 20 {
+					rows = append(rows, []types.Datum{int64(r.IntN(3)), int64(r.IntN(40)), int64(r.IntN(1000)), fmt.Sprint(r.IntN(1000))})
+					kinds = append(kinds, []uint8{0, 2}[r.IntN(2)])
+					if engine == "deduplicate" && r.IntN(4) == 0 {
+						kinds[len(kinds)-1] = 3
+					}
+				}
+				j.write(rows, kinds)
+				j.crossAgree(engine)
+				theirs := []map[string]any{}
+				for range 20 {
+					theirs = append(theirs, map[string]any{"p": r.IntN(3), "k": r.IntN(40), "a": r.IntN(1000), "b": fmt.Sprint(r.IntN(1000))})
+				}
+				j.java.Do(t, map[string]any{"cmd": "write", "table": j.name, "rows": theirs})
+				j.crossAgree(engine)
+			}
+			j.java.Do(t, map[string]any{"cmd": "compact", "table": j.name, "mode": "full", "options": map[string]string{"write-only": "false"}})
+			j.crossAgree(engine)
+		})
+	}
+}
+
+// crossAgree is agree, and every key is there once. Java shows a first-row table
+// without its level 0.
+func (j *javaTable) crossAgree(engine string) {
+	j.t.Helper()
+	if engine == "first-row" {
+		j.publish()
+		j.java.Do(j.t, map[string]any{"cmd": "compact", "table": j.name, "mode": "full", "options": map[string]string{"write-only": "false"}})
+	}
+	j.agree()
+	seen := map[string]bool{}
+	for _, r := range j.scan([]int{1}) {
+		if seen[r] {
+			j.t.Errorf("key %s is there twice", r)
+		}
+		seen[r] = true
+	}
+}
+
+func noOrphansOf(t testing.TB, io fileio.FileIO, dirs ...string) {
+	t.Helper()
+	used := usedFiles(t, io)
+	for _, dir := range dirs {
+		es, err := io.List(context.Background(), workDir+"/"+dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range es {
+			if !used[workDir+"/"+dir+"/"+e.Name] {
+				t.Errorf("%s/%s is an orphan", dir, e.Name)
+			}
+		}
+	}
+}
