@@ -18,8 +18,11 @@ import (
 
 // Commit publishes c as the next snapshot of its branch; see commit.Committer.
 func (t *FileStore) Commit(ctx context.Context, c commit.Changes) (int64, error) {
-	b := t.branch(c.Branch)
-	return b.publisher.Commit(ctx, c)
+	c, err := t.upgradeOverwritten(ctx, c)
+	if err != nil {
+		return 0, err
+	}
+	return t.branch(c.Branch).publisher.Commit(ctx, c)
 }
 
 // CheckReads reports a *commit.ConflictError when a snapshot after base touched
