@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -281,6 +282,28 @@ func (g *getter) bucket(ctx context.Context, b *lookupBucket) error {
 
 var oneKey = []int32{0}
 
+// oneHigh leaves, of each key's versions above level 0, only the one of the lowest
+// level: compactions that look up have merged the others into it. Source:
+// LookupMergeFunction.java.
+func oneHigh(vs []keyVersion) []keyVersion {
+	out := vs[:0]
+	for i := 0; i < len(vs); {
+		low := int32(math.MaxInt32)
+		j := i
+		for ; j < len(vs) && vs[j].Key == vs[i].Key; j++ {
+			if l := vs[j].file.file.Meta.Level; l > 0 {
+				low = min(low, l)
+			}
+		}
+		for ; i < j; i++ {
+			if l := vs[i].file.file.Meta.Level; l <= 0 || l == low {
+				out = append(out, vs[i])
+			}
+		}
+	}
+	return out
+}
+
 // merge collects the versions of ascending keys of the finder's bucket and makes
 // rows of them; asked names the keys asked for that key k stands for.
 func (g *getter) merge(ctx context.Context, keys [][]byte, asked func(k int32) []int32) error {
@@ -289,6 +312,9 @@ func (g *getter) merge(ctx context.Context, keys [][]byte, asked func(k int32) [
 		return err
 	}
 	p := g.p
+	if p.mode == lookupFolded && p.read.st.looksUp() {
+		vs = oneHigh(vs)
+	}
 	var in mergetree.Versions
 	var images [][]byte
 	var which []int32 // of keys that are folded
