@@ -20,6 +20,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/lookup"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
 
 // lookupStores are budgets under which lookups must answer alike: everything in
@@ -174,11 +175,11 @@ func lookupRound(t *testing.T, r *rand.Rand, engine map[string]string) {
 		tb := b.commit(EnvOptions{Lookup: o, WindowRows: 16})
 		what := fmt.Sprintf("%v key %v, %d+%d runs, %s", engine, shape, zeros, levels, name)
 		for _, skip0 := range []bool{false, true} {
-			want, _, err := readAll(ctx, tb, Scan{Limit: -1, SkipLevel0: skip0}, ReadOptions{})
+			at, err := tb.Resolve(ctx, snapshot.Ref{})
 			if err != nil {
-				t.Fatalf("%s: %v", what, err)
+				t.Fatal(err)
 			}
-			checkLookups(t, r, tb, what, asked, ts, skip0, want)
+			checkLookups(t, r, tb, what, asked, Scan{At: at, SkipLevel0: skip0})
 		}
 		tb.Env().Close()
 	}
@@ -186,14 +187,20 @@ func lookupRound(t *testing.T, r *rand.Rand, engine map[string]string) {
 
 // checkLookups asks for every key, alone and in batches, and compares the rows found
 // with those of a scan.
-func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked map[string][]types.Datum, ts []types.Type, skip0 bool, want []string) {
+func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked map[string][]types.Datum, sc Scan) {
+	t.Helper()
 	ctx := context.Background()
+	sc.Limit = -1
+	want, _, err := readAll(ctx, tb, sc, ReadOptions{})
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
 	var keys [][]types.Datum
 	for _, k := range asked {
 		keys = append(keys, k)
 	}
 	r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	sch, err := tb.Schema(ctx, Scan{}.At)
+	sch, err := tb.Schema(ctx, sc.At)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,6 +208,15 @@ func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked 
 	for i := range all {
 		all[i] = i
 	}
+	pkCols, err := columnsOf(sch, sch.PrimaryKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ts []types.Type
+	for _, c := range pkCols {
+		ts = append(ts, sch.Fields[c].Type)
+	}
+	l := Lookup{At: sc.At, Columns: all, SkipLevel0: sc.SkipLevel0, Overlay: sc.Overlay}
 	line := func(b *vec.Batch, i int) string {
 		var ps []string
 		for c := range b.Cols {
@@ -215,21 +231,18 @@ func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked 
 			t.Fatalf("%s, %s: %d rows, want %d%s", what, how, len(got), len(want), diff(got, want))
 		}
 	}
-	at, err := tb.Resolve(ctx, Scan{}.At)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkCols, _ := columnsOf(sch, sch.PrimaryKeys)
 	var one []string
 	for _, k := range keys[:min(len(keys), 60)] {
-		b, err := tb.GetOne(ctx, Lookup{At: at, Columns: all, SkipLevel0: skip0}, k)
+		b, err := tb.GetOne(ctx, l, k)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
 		for i := range b.N {
 			one = append(one, line(b, i))
 		}
-		n, err := tb.GetOne(ctx, Lookup{At: at, Columns: []int{}, SkipLevel0: skip0}, k)
+		bare := l
+		bare.Columns = []int{}
+		n, err := tb.GetOne(ctx, bare, k)
 		if err != nil || n.N != b.N {
 			t.Fatalf("%s: %d rows without columns, %d with: %v", what, n.N, b.N, err)
 		}
@@ -246,7 +259,8 @@ func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked 
 			}
 			arrs[c] = vec.FromDatums(ts[c], append(vals, part[0][c], nil)) // one twice, and a NULL
 		}
-		b, which, err := tb.Get(ctx, Lookup{At: at, Keys: arrs, Columns: all, SkipLevel0: skip0})
+		l.Keys = arrs
+		b, which, err := tb.Get(ctx, l)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
