@@ -90,6 +90,15 @@ func (r *TableRelation) ToStored(b *vec.Batch) (*vec.Batch, error) {
 	return out, nil
 }
 
+// FromStored turns rows in the form that ToStored gives into rows of SQL values.
+func (r *TableRelation) FromStored(b *vec.Batch) (*vec.Batch, error) {
+	cols := make([]int, len(r.cols))
+	for i := range cols {
+		cols[i] = i
+	}
+	return r.apply(b, cols)
+}
+
 // compact gathers the live rows of a batch.
 func compact(b *vec.Batch) []arrow.Array {
 	src, row := make([]uint16, len(b.Sel)), make([]uint32, len(b.Sel))

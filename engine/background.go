@@ -16,7 +16,6 @@ import (
 	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
 	"github.com/paimon-sql/paimon-sql/internal/metrics"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
-	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -76,6 +75,7 @@ type maintenance struct {
 	stats   maintenanceStats
 	limiter *byteLimiter // nil = no limit
 	wake    chan struct{}
+	waits   compactWaits
 
 	mu    sync.Mutex // guards what follows
 	on    bool
@@ -111,7 +111,9 @@ type compaction struct {
 	table       string
 	oid         uint32
 	started     time.Time
-	done, total int64
+	phase       string
+	done, total int64 // rows
+	written     int64 // bytes
 }
 
 // startMaintenance starts the workers, unless the settings say otherwise.
@@ -311,7 +313,9 @@ func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Dur
 		m.done(j, latest.ID)
 		return 0, nil
 	}
-	if len(sch.PrimaryKeys) == 0 && latest.ID-seen < appendMost && time.Since(time.UnixMilli(latest.TimeMillis)) < appendQuiet {
+	// A table whose commits wait for their compactions is left to those as well.
+	left := len(sch.PrimaryKeys) == 0 || waitsForCompaction(sch.Options, true)
+	if left && latest.ID-seen < appendMost && time.Since(time.UnixMilli(latest.TimeMillis)) < appendQuiet {
 		m.mu.Lock()
 		j.again, j.pace = true, appendQuiet
 		m.mu.Unlock()
@@ -324,7 +328,10 @@ func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Dur
 		}
 		if due != nil {
 			began := time.Now()
-			if err := m.compact(ctx, j, store, due); err != nil {
+			if m.limiter != nil {
+				due.Throttle = m.limiter.wait
+			}
+			if _, err := m.run(ctx, m.e, j.key, store, due); err != nil {
 				return 0, err
 			}
 			// What the compaction made, and others meanwhile, may be due again.
@@ -359,7 +366,10 @@ func (m *maintenance) forget(j *tableJob) error {
 // due returns what of the table is to be compacted, nil for nothing; writers are
 // held up when a bucket has too many runs.
 func (m *maintenance) due(ctx context.Context, j *tableJob, store *table.FileStore, seen int64, latest *snapshot.Snapshot) (*table.CompactOptions, error) {
-	touched, whole, err := m.touched(ctx, j, store, seen, latest)
+	if seen == 0 {
+		seen = -1 // not looked at before
+	}
+	touched, whole, err := touchedBuckets(ctx, j.key.branch, store, seen, latest)
 	if err != nil {
 		return nil, err
 	}
@@ -401,64 +411,30 @@ func (m *maintenance) due(ctx context.Context, j *tableJob, store *table.FileSto
 	return o, nil
 }
 
-// touched returns the buckets that snapshots after seen added files to; whole: it
-// is not known which.
-func (m *maintenance) touched(ctx context.Context, j *tableJob, store *table.FileStore, seen int64, latest *snapshot.Snapshot) (map[commit.BucketID]bool, bool, error) {
-	if seen == 0 || latest.ID-seen > lookBack || latest.ID < seen {
-		return nil, true, nil
-	}
-	env := store.Env()
-	out := map[commit.BucketID]bool{}
-	for id := seen + 1; id <= latest.ID; id++ {
-		s := latest
-		if id < latest.ID {
-			var err error
-			if s, err = store.Snapshots(j.key.branch).Get(ctx, id); errors.Is(err, snapshot.ErrNotFound) {
-				return nil, true, nil
-			} else if err != nil {
-				return nil, false, err
-			}
-		}
-		metas, err := env.Manifests.List(ctx, env.IO, store.Dir()+"/manifest/"+s.DeltaManifestList)
-		if err != nil {
-			return nil, false, err
-		}
-		for i := range metas {
-			es, err := env.Manifests.Entries(ctx, env.IO, store.Dir()+"/manifest/"+metas[i].Name)
-			if err != nil {
-				return nil, false, err
-			}
-			for k := range es {
-				out[commit.BucketID{Partition: string(es[k].Partition), Bucket: es[k].Bucket}] = true
-			}
-		}
-	}
-	return out, false, nil
-}
-
-func (m *maintenance) compact(ctx context.Context, j *tableJob, store *table.FileStore, o *table.CompactOptions) error {
-	acc := m.e.root.Child("max_memory", 0)
+// run runs a compaction, shown in pg_stat_progress_compact.
+func (m *maintenance) run(ctx context.Context, e *Engine, k tableKey, store *table.FileStore, o *table.CompactOptions) (*table.CompactReport, error) {
+	acc := e.root.Child("max_memory", 0)
 	defer acc.Close()
 	o.Account = acc
-	progress, end := m.track(0, strings.ReplaceAll(j.key.String(), ".db/", "."), 0)
-	defer end()
-	o.Progress = progress
-	o.Publish = func(ctx context.Context) (func(), error) { return m.e.lockFiles(ctx, j.key) }
-	if m.limiter != nil {
-		o.Throttle = m.limiter.wait
-	}
+	p := m.track(0, strings.ReplaceAll(k.String(), ".db/", "."), 0)
+	defer p.end()
+	o.Progress = p.progress
+	o.Throttle = p.throttle(o.Throttle)
+	o.Publish = func(ctx context.Context) (func(), error) { return p.publishing(e.lockFiles(ctx, k)) }
 	began := time.Now()
 	r, err := store.Compact(ctx, *o)
 	if err != nil {
-		return fmt.Errorf("compact: %w", err)
+		return r, fmt.Errorf("compact: %w", err)
 	}
 	if r.SnapshotID > 0 {
-		m.stats.compactions.Add(1)
-		m.stats.compacted.Add(r.BytesWritten)
-		m.e.log.Debug("compacted", "table", j.key.String(), "snapshot", r.SnapshotID, "files_before", r.FilesBefore, "files_after", r.FilesAfter,
+		if m.on {
+			m.stats.compactions.Add(1)
+			m.stats.compacted.Add(r.BytesWritten)
+		}
+		e.log.Debug("compacted", "table", k.String(), "snapshot", r.SnapshotID, "files_before", r.FilesBefore, "files_after", r.FilesAfter,
 			"rows", r.RowsAfter, "bytes", r.BytesWritten, "dur_ms", time.Since(began).Milliseconds())
 	}
-	return nil
+	return r, nil
 }
 
 // expire expires snapshots when it is time; later is when that will be.
@@ -582,26 +558,72 @@ func listed(pattern, schemaName, name string) bool {
 	return err == nil && ok
 }
 
-// track shows a compaction until end is called. pid is 0 in the background.
-func (m *maintenance) track(pid int32, name string, oid uint32) (progress func(done, total int64), end func()) {
-	c := &compaction{pid: pid, table: name, oid: oid, started: time.Now()}
+// track shows a compaction until its end is called. pid is 0 in the background.
+func (m *maintenance) track(pid int32, name string, oid uint32) *tracked {
+	c := &compaction{pid: pid, table: name, oid: oid, started: time.Now(), phase: "planning"}
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.next++
-	id := m.next
 	if m.shown == nil {
 		m.shown = map[int64]*compaction{}
 	}
-	m.shown[id] = c
-	m.mu.Unlock()
-	return func(done, total int64) {
-			m.mu.Lock()
-			c.done, c.total = done, total
-			m.mu.Unlock()
-		}, func() {
-			m.mu.Lock()
-			delete(m.shown, id)
-			m.mu.Unlock()
+	m.shown[m.next] = c
+	return &tracked{m, c, m.next}
+}
+
+// tracked is a compaction that is shown.
+type tracked struct {
+	m  *maintenance
+	c  *compaction
+	id int64
+}
+
+func (t *tracked) end() {
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	delete(t.m.shown, t.id)
+}
+
+func (t *tracked) phase(p string) {
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	t.c.phase = p
+}
+
+// progress is table.CompactOptions.Progress.
+func (t *tracked) progress(done, total int64) {
+	t.m.mu.Lock()
+	defer t.m.mu.Unlock()
+	t.c.done, t.c.total = done, total
+	if t.c.phase == "planning" {
+		t.c.phase = "rewriting"
+	}
+}
+
+// throttle counts bytes on their way to limit, nil = none.
+func (t *tracked) throttle(limit func(context.Context, int64) error) func(context.Context, int64) error {
+	return func(ctx context.Context, n int64) error {
+		t.m.mu.Lock()
+		t.c.written += n
+		t.m.mu.Unlock()
+		if limit == nil {
+			return nil
 		}
+		return limit(ctx, n)
+	}
+}
+
+// publishing shows the phase of a commit; its arguments are the results of locking
+// the table's files.
+func (t *tracked) publishing(unlock func(), err error) (func(), error) {
+	if err != nil {
+		return nil, err
+	}
+	t.phase("publishing")
+	return func() {
+		unlock()
+		t.phase("rewriting")
+	}, nil
 }
 
 // compactionsNow are the compactions that run, oldest first.
@@ -617,10 +639,13 @@ func (m *maintenance) compactionsNow() []compaction {
 }
 
 // Compactions implements pgcatalog.Compactor.
-func (x *sources) Compactions() []pgcatalog.Compaction {
+func (x *sources) Compactions() []pgcatalog.Compaction { return x.s.eng.Compactions() }
+
+// Compactions are those that run now, the oldest first.
+func (e *Engine) Compactions() []pgcatalog.Compaction {
 	var out []pgcatalog.Compaction
-	for _, c := range x.s.eng.maint.compactionsNow() {
-		out = append(out, pgcatalog.Compaction{PID: c.pid, OID: c.oid, Table: c.table, Started: c.started, Done: c.done, Total: c.total})
+	for _, c := range e.maint.compactionsNow() {
+		out = append(out, pgcatalog.Compaction{PID: c.pid, OID: c.oid, Table: c.table, Started: c.started, Phase: c.phase, Written: c.written, Done: c.done, Total: c.total})
 	}
 	return out
 }

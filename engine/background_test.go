@@ -151,12 +151,27 @@ func TestWritersWait(t *testing.T) {
 
 func TestCompactionProgress(t *testing.T) {
 	e, s := maintained(t, nil)
-	progress, end := e.maint.track(0, "public.k", 7)
-	progress(3, 10)
-	if got := runSQL(t, s, "SELECT pid, relid, relname, rows_done, rows_total FROM pg_stat_progress_compact"); len(got) != 1 || got[0] != "<nil>|7|public.k|3|10" {
-		t.Errorf("rows: %v", got)
+	c := e.maint.track(0, "public.k", 7)
+	show := func(want string) {
+		t.Helper()
+		got := runSQL(t, s, "SELECT pid, relid, relname, phase, rows_done, rows_total, bytes_written FROM pg_stat_progress_compact")
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("rows: %v", got)
+		}
 	}
-	end()
+	show("<nil>|7|public.k|planning|0|0|0")
+	c.progress(3, 10)
+	if err := c.throttle(nil)(t.Context(), 100); err != nil {
+		t.Fatal(err)
+	}
+	show("<nil>|7|public.k|rewriting|3|10|100")
+	done, err := c.publishing(func() {}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	show("<nil>|7|public.k|publishing|3|10|100")
+	done()
+	c.end()
 	if got := runSQL(t, s, "SELECT * FROM pg_stat_progress_compact"); len(got) != 0 {
 		t.Errorf("rows: %v", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -22,7 +23,6 @@ import (
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
-	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
@@ -119,6 +119,8 @@ type procedureHost struct {
 	s   *Session
 	acc *mem.Account
 	rel catalog.TableInfo // of the last Table
+	// shown is the compaction of the last Track.
+	shown *tracked
 }
 
 var _ procedure.Host = (*procedureHost)(nil)
@@ -159,20 +161,62 @@ func (h *procedureHost) Account() *mem.Account { return h.acc }
 
 // Track implements procedure.Host.
 func (h *procedureHost) Track(t *procedure.Table) (progress func(done, total int64), end func()) {
-	return h.s.eng.maint.track(h.s.pid, t.Name, h.rel.OID())
+	h.shown = h.s.eng.maint.track(h.s.pid, t.Name, h.rel.OID())
+	return h.shown.progress, h.shown.end
 }
 
 // Publish implements procedure.Host.
 func (h *procedureHost) Publish(ctx context.Context, t *procedure.Table) (done func(), err error) {
-	return h.s.eng.lockFiles(ctx, tableKey{dir: t.Store.Dir(), branch: t.Branch})
+	done, err = h.s.eng.lockFiles(ctx, tableKey{dir: t.Store.Dir(), branch: t.Branch})
+	if err != nil || h.shown == nil {
+		return done, err
+	}
+	return h.shown.publishing(done, nil)
 }
 
 // Changed implements procedure.Host: caches go by the snapshots they find.
 func (h *procedureHost) Changed(*procedure.Table) {}
 
+// Tables implements procedure.Host.
+func (h *procedureHost) Tables(ctx context.Context, keep func(schema, name string) bool) ([]string, error) {
+	cat := h.s.eng.cat
+	schemas, err := cat.Schemas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, sc := range schemas {
+		if systemSchema(sc) {
+			continue
+		}
+		tables, err := cat.Tables(ctx, sc)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tables {
+			if !keep(sc, t) {
+				continue
+			}
+			rel, err := cat.Resolve(ctx, sc, t, catalog.ResolveOptions{})
+			if err == nil && rel.Kind() == 'v' {
+				continue
+			}
+			out = append(out, ast.QuoteIdent(sc)+"."+ast.QuoteIdent(t))
+		}
+	}
+	return out, nil
+}
+
+// partition is one of a table's partitions.
+type partition struct {
+	vals []types.Datum
+	// newest is when a file was added to it last, in milliseconds since 1970.
+	newest int64
+}
+
 // Partitions implements procedure.Host.
-func (h *procedureHost) Partitions(ctx context.Context, t *procedure.Table, where string, specs []map[string]string) ([][]byte, error) {
-	sch, err := t.Store.Schema(ctx, snapshot.Ref{Branch: t.Branch})
+func (h *procedureHost) Partitions(ctx context.Context, t *procedure.Table, ch procedure.Choice) ([][]byte, error) {
+	sch, err := t.Store.Schema(ctx, t.At())
 	if err != nil {
 		return nil, err
 	}
@@ -183,32 +227,38 @@ func (h *procedureHost) Partitions(ctx context.Context, t *procedure.Table, wher
 	for i, k := range sch.PartitionKeys {
 		fields[i] = sch.Fields[sch.Fields.Index(k)]
 	}
-	vals, err := h.partitionsOf(ctx, t, fields)
+	parts, err := h.partitionsOf(ctx, t, fields)
 	if err != nil {
 		return nil, err
 	}
-	n := len(vals)
+	n := len(parts)
 	b := &vec.Batch{Schema: fields, N: n, Cols: make([]arrow.Array, len(fields))}
 	for c := range fields {
 		col := make([]types.Datum, n)
-		for i := range vals {
-			col[i] = vals[i][c]
+		for i := range parts {
+			col[i] = parts[i].vals[c]
 		}
 		b.Cols[c] = vec.FromDatums(fields[c].Type, col)
 	}
 	keep := make([]bool, n)
-	if where != "" {
-		err = h.where(ctx, where, fields, b, keep)
-	} else {
-		err = h.named(specs, fields, vals, keep)
+	switch {
+	case ch.Where != "":
+		err = h.where(ctx, ch.Where, fields, b, keep)
+	case ch.Specs != nil:
+		err = h.named(ch.Specs, fields, parts, keep)
+	default:
+		for i := range keep {
+			keep[i] = true
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
+	busy := time.Now().Add(-ch.Idle).UnixMilli()
 	enc := binrow.NewArrowEncoder(fields.Types(), b.Cols)
 	out := [][]byte{}
 	for i, k := range keep {
-		if !k {
+		if !k || ch.Idle > 0 && parts[i].newest > busy {
 			continue
 		}
 		img, err := enc.Row(i)
@@ -220,14 +270,14 @@ func (h *procedureHost) Partitions(ctx context.Context, t *procedure.Table, wher
 	return out, nil
 }
 
-// partitionsOf returns the values of the table's partitions.
-func (h *procedureHost) partitionsOf(ctx context.Context, t *procedure.Table, fields types.Schema) ([][]types.Datum, error) {
-	p, err := t.Store.Plan(ctx, table.Scan{At: snapshot.Ref{Branch: t.Branch}, Limit: -1})
+// partitionsOf returns the table's partitions.
+func (h *procedureHost) partitionsOf(ctx context.Context, t *procedure.Table, fields types.Schema) ([]partition, error) {
+	p, err := t.Store.Plan(ctx, table.Scan{At: t.At(), Limit: -1})
 	if err != nil {
 		return nil, err
 	}
-	var out [][]types.Datum
-	seen := map[string]bool{}
+	var out []partition
+	seen := map[string]int{}
 	for _, sp := range p.Splits {
 		if len(sp.Partition) != len(fields) {
 			continue
@@ -240,9 +290,21 @@ func (h *procedureHost) partitionsOf(ctx context.Context, t *procedure.Table, fi
 			}
 			key.WriteByte(0)
 		}
-		if !seen[key.String()] {
-			seen[key.String()] = true
-			out = append(out, sp.Partition)
+		n, ok := seen[key.String()]
+		if !ok {
+			n = len(out)
+			seen[key.String()] = n
+			out = append(out, partition{vals: sp.Partition})
+		}
+		for _, f := range sp.Files {
+			out[n].newest = max(out[n].newest, f.Meta.CreationMillis)
+		}
+		for _, sec := range sp.Sections {
+			for _, run := range sec {
+				for _, f := range run {
+					out[n].newest = max(out[n].newest, f.Meta.CreationMillis)
+				}
+			}
 		}
 	}
 	return out, nil
@@ -290,7 +352,7 @@ func (h *procedureHost) where(ctx context.Context, text string, fields types.Sch
 }
 
 // named marks the partitions that have the values of a specification.
-func (h *procedureHost) named(specs []map[string]string, fields types.Schema, vals [][]types.Datum, keep []bool) error {
+func (h *procedureHost) named(specs []map[string]string, fields types.Schema, parts []partition, keep []bool) error {
 	for _, spec := range specs {
 		want := make([]types.Datum, len(fields))
 		given := make([]bool, len(fields))
@@ -309,9 +371,9 @@ func (h *procedureHost) named(specs []map[string]string, fields types.Schema, va
 			}
 			want[i] = v
 		}
-		for r, row := range vals {
+		for r := range parts {
 			ok := true
-			for i, d := range row {
+			for i, d := range parts[r].vals {
 				switch {
 				case !given[i]:
 				case d == nil || want[i] == nil:

@@ -47,6 +47,8 @@ type alteration struct {
 	set           constraintSet
 	notes         []string
 	// partitions are dropped once the schema is staged.
+	// settled: files have been made such as an option asks for.
+	settled             bool
 	renameTo, newSchema string
 	dropPartitions      []*ast.AlterCmd
 }
@@ -284,7 +286,7 @@ func (a *alteration) command(ctx context.Context, c *ast.AlterCmd) error {
 	case ast.ValidateConstraint:
 		return a.validateConstraint(ctx, c)
 	case ast.SetOptions, ast.ResetOptions:
-		return a.setOptions(c)
+		return a.setOptions(ctx, c)
 	case ast.SetComment:
 		return a.do(&a.after, schema.SetComment{Comment: deref(c.Comment)})
 	case ast.RenameTo:
@@ -378,30 +380,6 @@ func deref(s *string) string {
 	return *s
 }
 
-// setOptions is SET (...) and RESET (...). The options are checked together, as
-// they may lean on each other.
-func (a *alteration) setOptions(c *ast.AlterCmd) error {
-	var changes []schema.Change
-	for _, o := range c.Options {
-		key, value, err := tableOption(a.text, o)
-		if err != nil {
-			return err
-		}
-		if c.Op == ast.ResetOptions {
-			changes = append(changes, schema.RemoveOption{Key: key})
-			continue
-		}
-		if err := refuseOption(a.text, o.Pos, key, value); err != nil {
-			return err
-		}
-		if !optionKnown(key) {
-			a.notes = append(a.notes, "table option "+ast.QuoteIdent(key)+" is not known; it is kept")
-		}
-		changes = append(changes, schema.SetOption{Key: key, Value: value})
-	}
-	return a.do(&a.after, changes...)
-}
-
 // stage hands everything to the session's editor.
 func (a *alteration) stage(ctx context.Context) error {
 	ed, err := a.s.editorOf(ctx, a.rel.Schema())
@@ -417,6 +395,10 @@ func (a *alteration) stage(ctx context.Context) error {
 			return a.s.ddlError(a.changeError(err), schemaName, name)
 		}
 		return nil
+	}
+	if a.settled && len(a.sets)+len(a.verify)+len(a.dropPartitions) > 0 {
+		return pgerr.New(pgerr.FeatureNotSupported, "changing %q together with what reads or changes rows is not supported", vectorsOption).
+			WithHint("Use an ALTER TABLE of its own.")
 	}
 	if len(a.sets)+len(a.verify) == 0 {
 		if err := alter(append(a.before, a.after...)); err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -117,6 +118,12 @@ var errorTable = []errorRule{
 		return pgerr.Wrap(err, pgerr.StatementCompletionUnknown, "it is not known whether %s was stored", e.Path).
 			WithDetail("The reply was lost: %s.", strings.TrimSuffix(e.Err.Error(), ".")).
 			WithHint("Look for the changes before they are made again.")
+	}),
+	typed("mergetree.MergeError", func(e *mergetree.MergeError, err error) *pgerr.Error {
+		if e.Overflow {
+			return pgerr.Wrap(err, pgerr.NumericValueOutOfRange, "value out of range: %s", e.Error())
+		}
+		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "rows of one key cannot be merged: %s", e.Error())
 	}),
 	typed("table.NullError", func(e *table.NullError, err error) *pgerr.Error {
 		pe := pgerr.Wrap(err, pgerr.NotNullViolation, "null value in column %q violates not-null constraint", e.Column)

@@ -53,6 +53,10 @@ type modifier struct {
 	acc  *mem.Account // of what is remembered about rows; wacc is the writer's
 	wacc *mem.Account // apart: a writer's buffer takes all that it is given
 	sink rowSink
+	rule *mergeRule
+	// merged are the rows that INSERT has made, as the merge engine has them, when
+	// RETURNING shows those.
+	merged map[string]mergedRow
 
 	checks, returning, fill, where, sets *vectorized.Exprs
 
@@ -121,6 +125,10 @@ func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, a
 		acc: s.eng.root.Child("work_mem", s.set.use().workMem), wacc: s.eng.root.Child("work_mem", s.set.use().workMem),
 		strict: strictInsert(s, pm.Modify), once: givesOnce(pm.Modify)}
 	m.sink.m = m
+	var err error
+	if m.rule, err = newMergeRule(rel); err != nil {
+		return nil, err
+	}
 	for _, n := range rel.PrimaryKey() {
 		m.pk = append(m.pk, columnNamed(m.cols, n))
 	}
@@ -138,6 +146,9 @@ func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, a
 				WithHint("Change rows of the branch: %s$branch_%s.", rel.Name(), b)
 		}
 	}
+	if err := m.allowed(); err != nil {
+		return nil, err
+	}
 	compile := func(es []plan.Expr) (*vectorized.Exprs, error) {
 		if len(es) == 0 {
 			return nil, nil
@@ -148,7 +159,6 @@ func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, a
 	for _, c := range m.m.Checks {
 		conds = append(conds, c.Cond)
 	}
-	var err error
 	if m.checks, err = compile(conds); err != nil {
 		return nil, err
 	}
@@ -165,7 +175,7 @@ func (s *Session) modifierOn(rel catalog.TableInfo, pm *planner.PlannedModify, a
 			}
 		}
 	}
-	if c := m.m.Conflict; c != nil && !c.DoNothing && !c.Blind {
+	if c := m.m.Conflict; c != nil && !c.DoNothing && !blind(m.m) {
 		es := slices.Clone(c.Sets)
 		if c.Where != nil {
 			es = append(es, c.Where)
@@ -200,11 +210,10 @@ func strictInsert(s *Session, m *plan.Modify) bool {
 
 // readsExisting reports whether the statement looks at rows that are there.
 func readsExisting(s *Session, m *plan.Modify) bool {
-	if m.Op != plan.InsertOp || strictInsert(s, m) {
+	if m.Op != plan.InsertOp || strictInsert(s, m) || returnsMerged(m) {
 		return true
 	}
-	c := m.Conflict
-	return c != nil && !c.Blind && len(m.Target.PrimaryKey()) > 0
+	return m.Conflict != nil && !blind(m) && len(m.Target.PrimaryKey()) > 0
 }
 
 // rewritesFiles reports whether the statement takes rows out of data files.
@@ -320,8 +329,11 @@ func (m *modifier) insert(ctx context.Context, rows, src *vec.Batch, idx []int32
 		return nil, err
 	}
 	if m.pk != nil {
-		if m.strict || m.m.Conflict != nil && !m.m.Conflict.Blind {
+		if m.strict || m.m.Conflict != nil && !blind(m.m) {
 			return m.insertChecked(ctx, rows, src, idx)
+		}
+		if returnsMerged(m.m) {
+			return m.insertMerged(ctx, rows, src, idx)
 		}
 		if m.m.Conflict != nil {
 			if err := m.proposedOnce(rows); err != nil {
@@ -505,17 +517,13 @@ func joined(s types.Schema, parts []*vec.Batch) *vec.Batch {
 	return out
 }
 
-// put sends rows in SQL form to the sink.
-func (m *modifier) put(ctx context.Context, rows *vec.Batch, kind uint8) error {
+// put inserts rows in SQL form.
+func (m *modifier) put(ctx context.Context, rows *vec.Batch) error {
 	stored, err := toStored(m.rel, rows)
 	if err != nil {
 		return err
 	}
-	var kinds []uint8
-	if kind != kindInsert {
-		kinds = constKinds(kind, stored.N)
-	}
-	return m.sink.add(ctx, stored, kinds)
+	return m.sink.add(ctx, stored, nil)
 }
 
 func constKinds(k uint8, n int) []uint8 {

@@ -207,7 +207,21 @@ func (m *modifier) replace(ctx context.Context, rows, found *vec.Batch, which, c
 			return nil, nil, pgerr.New(pgerr.FeatureNotSupported, "ON CONFLICT DO UPDATE that changes the primary key is not supported yet")
 		}
 	}
-	return out, change, m.put(ctx, out, kindUpdate)
+	old, err := toStored(m.rel, b)
+	if err != nil {
+		return nil, nil, err
+	}
+	now, err := toStored(m.rel, out)
+	if err == nil {
+		now, err = m.updates(ctx, old, now, m.textOf(out))
+	}
+	if err == nil {
+		err = m.before(ctx, old)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, change, m.sink.add(ctx, now, constKinds(kindUpdate, now.N))
 }
 
 // renew brings the target to its newest state, now that keys are locked: what is

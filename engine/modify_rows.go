@@ -110,7 +110,7 @@ func (m *modifier) update(ctx context.Context, b *vec.Batch, idx []int32) (*vec.
 		if err := m.check(ctx, rows); err != nil {
 			return nil, err
 		}
-		if err := m.put(ctx, rows, kindInsert); err != nil {
+		if err := m.put(ctx, rows); err != nil {
 			return nil, err
 		}
 		m.count += int64(rows.N)
@@ -130,14 +130,21 @@ func (m *modifier) update(ctx context.Context, b *vec.Batch, idx []int32) (*vec.
 	}
 	if m.m.KeyChanged {
 		err = m.move(ctx, old, at, rows, stored)
-	} else {
-		err = m.sink.add(ctx, stored, constKinds(kindUpdate, stored.N))
+	} else if stored, err = m.updates(ctx, old, stored, m.textOf(rows)); err == nil {
+		if err = m.before(ctx, old); err == nil {
+			err = m.sink.add(ctx, stored, constKinds(kindUpdate, stored.N))
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
 	m.count += int64(rows.N)
 	return m.returned(ctx, rows, b, idx)
+}
+
+// textOf shows rows in messages.
+func (m *modifier) textOf(rows *vec.Batch) func(i int) string {
+	return func(i int) string { return m.rowText(rows, i) }
 }
 
 // existing locks the rows that are there for the source rows idx, and returns
@@ -205,15 +212,30 @@ func (m *modifier) move(ctx context.Context, old *vec.Batch, at *claimed, rows, 
 		}
 		m.come[to.keys[i]] = comer{rows, i, to.loc.Buckets[to.loc.Bucket[i]], to.loc.Keys[i]}
 	}
+	text := func(idx []int32) func(i int) string {
+		return func(i int) string { return m.rowText(rows, int(idx[i])) }
+	}
 	if len(stay) > 0 {
-		if err := m.sink.add(ctx, take(stored, stay), constKinds(kindUpdate, len(stay))); err != nil {
+		was := take(old, stay)
+		w, err := m.updates(ctx, was, take(stored, stay), text(stay))
+		if err != nil {
+			return err
+		}
+		if err := m.before(ctx, was); err != nil {
+			return err
+		}
+		if err := m.sink.add(ctx, w, constKinds(kindUpdate, len(stay))); err != nil {
 			return err
 		}
 	}
 	if len(leave) == 0 {
 		return nil
 	}
-	if err := m.sink.add(ctx, take(old, leave), constKinds(kindDelete, len(leave))); err != nil {
+	gone, err := m.deletes(ctx, take(old, leave), text(leave))
+	if err != nil {
+		return err
+	}
+	if err := m.sink.add(ctx, gone, constKinds(kindDelete, len(leave))); err != nil {
 		return err
 	}
 	part := take(stored, leave)
@@ -313,7 +335,9 @@ func (m *modifier) remove(ctx context.Context, b *vec.Batch, idx []int32) (*vec.
 					m.gone[k] = struct{}{}
 				}
 			}
-			err = m.sink.add(ctx, old, constKinds(kindDelete, old.N))
+			if old, err = m.deletes(ctx, old, func(i int) string { return m.rowText(m.oldRows(b, idx), i) }); err == nil {
+				err = m.sink.add(ctx, old, constKinds(kindDelete, old.N))
+			}
 		}
 	}
 	if err != nil || len(idx) == 0 {

@@ -78,40 +78,49 @@ func (s *Session) publish(ctx context.Context) error {
 		if i > 0 || len(done) > 0 { // begun, it is ended
 			tctx = context.WithoutCancel(ctx)
 		}
-		if err := s.publishTable(tctx, t); err != nil {
+		id, err := s.publishTable(tctx, t)
+		if err != nil {
 			if len(done) > 0 {
 				s.eng.log.Error("transaction is partly applied", "session", s.pid, "applied", strings.Join(done, ", "), "err", err)
 			}
 			return partly(err, done)
 		}
+		s.tx.waits = append(s.tx.waits, published{t, id})
 		done = append(done, t.schema+"."+t.name)
 	}
 	return nil
 }
 
-// publishTable publishes what the transaction did to one table.
-func (s *Session) publishTable(ctx context.Context, t *txTable) error {
+// published is what a commit has made of a table.
+type published struct {
+	t  *txTable
+	id int64 // the snapshot
+}
+
+// publishTable publishes what the transaction did to one table and returns the
+// snapshot.
+func (s *Session) publishTable(ctx context.Context, t *txTable) (int64, error) {
 	m := &commitMember{store: t.store, schemaID: t.schemaID, pk: t.pk, base: snapshotID(t.base), reads: t.reads}
 	if t.over.Empty() {
 		m.parts, m.bytes = t.pending, t.size
 	} else {
 		if err := s.flush(ctx, t); err != nil {
-			return err
+			return 0, err
 		}
 		c := t.over
 		m.changes = &c
 	}
-	_, err := s.eng.queue(t.key).publish(ctx, m)
+	id, err := s.eng.queue(t.key).publish(ctx, m)
 	if err != nil {
 		if unknown(err) {
 			t.files = commit.Changes{} // they may be part of a snapshot
 		}
-		return err
+		return 0, err
 	}
 	if m.changes != nil {
 		t.files = added(t.files, *m.changes)
 	}
-	return nil
+	return id, nil
 }
 
 // partly says what was published before err; nothing: err stays what it is.

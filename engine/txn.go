@@ -53,6 +53,8 @@ type transaction struct {
 	staged *catalog.Staged
 	// temp is that of the session's temporary tables.
 	temp *catalog.Staged
+	// waits are the commits whose compactions are waited for.
+	waits []published
 }
 
 // savepoint is what ROLLBACK TO goes back to.
@@ -136,7 +138,11 @@ func (s *Session) commit(ctx context.Context) error {
 		s.endTx(false)
 		return err
 	}
+	waits := s.tx.waits
 	s.endTx(true)
+	for _, w := range waits { // without the locks
+		s.awaitCompaction(ctx, w.t, w.id)
+	}
 	return nil
 }
 

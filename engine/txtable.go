@@ -56,6 +56,8 @@ type txTable struct {
 	// end is deleted.
 	files commit.Changes
 	pk    []int // positions of the primary key, nil = none
+	// options are the table's when it was first written to.
+	options map[string]string
 	txTableState
 }
 
@@ -117,7 +119,7 @@ func (s *Session) touch(rel catalog.TableInfo) *txTable {
 	if t := s.touched(k); t != nil {
 		return t
 	}
-	t := &txTable{key: k, schema: rel.Schema(), name: rel.Name(), oid: rel.OID()}
+	t := &txTable{key: k, schema: rel.Schema(), name: rel.Name(), oid: rel.OID(), options: rel.Options()}
 	t.base, t.store, t.schemaID = rel.At(), rel.Table(), rel.SchemaID()
 	s.tx.tables = append(s.tx.tables, t)
 	return t

@@ -24,6 +24,7 @@ type flags struct {
 	*flag.FlagSet
 	a    *app
 	name string
+	doc  string          // what --help says before the flags; may be empty
 	set  map[string]bool // given on the command line
 	file map[string]any
 }
@@ -36,6 +37,7 @@ func newFlags(a *app, name string) *flags {
 
 // help lists the flags. A value in parentheses is the default.
 func (fs *flags) help(w io.Writer) {
+	fmt.Fprint(w, fs.doc)
 	fmt.Fprintf(w, "flags of paimon-sql %s (also as environment variables, such as %s):\n", fs.name, envName("warehouse"))
 	fs.VisitAll(func(f *flag.Flag) {
 		def := f.DefValue

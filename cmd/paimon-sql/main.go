@@ -49,7 +49,7 @@ type command struct {
 var commands = []command{
 	{"serve", "--warehouse URI [--listen ADDR] ...", "serve the warehouse to PostgreSQL clients", (*app).serve},
 	{"sql", "[--warehouse URI | --dsn URL] [-c SQL]... [-f FILE]", "run SQL, or an interactive shell", (*app).sql},
-	{"compact", "--warehouse URI --table db.t [--full] [--where P]", "compact a table", (*app).compact},
+	{"compact", "--warehouse URI --table db.t [--full] [--where P] [--watch]", "compact a table, once or again and again", (*app).compact},
 	{"demo", "--warehouse URI", "make the demo tables", (*app).demo},
 	{"version", "", "print the version", (*app).version},
 }

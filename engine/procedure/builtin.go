@@ -5,6 +5,7 @@ import "strings"
 // builtin are the procedures there are.
 var builtin = []*Procedure{
 	compactProcedure,
+	compactDatabase,
 	expireSnapshots,
 	createTag,
 	createTagFromTimestamp,
@@ -19,7 +20,7 @@ var builtin = []*Procedure{
 
 // later are procedures of Paimon that are known by name and answer 0A000.
 var later = strings.Fields(`
-	alter_column_default_value alter_function alter_view_dialect clear_consumers clone compact_chain_table compact_database compact_manifest
+	alter_column_default_value alter_function alter_view_dialect clear_consumers clone compact_chain_table compact_manifest
 	copy copy_files create_branch create_function create_global_index create_tag_from_watermark data_evolution_merge_into delete_branch
 	drop_function drop_global_index drop_partition expire_changelogs expire_partitions fast_forward full_text_search mark_partition_done
 	materialize_deletion_vectors merge_branch merge_into migrate_database migrate_file migrate_table purge_files query_service

@@ -7,6 +7,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
@@ -35,45 +36,82 @@ var compactProcedure = &Procedure{
 }
 
 func runCompact(ctx context.Context, h Host, v *Values) ([][]types.Datum, error) {
-	switch s := strings.ToLower(v.Text("order_strategy")); s {
+	order := strings.ToLower(strings.TrimSpace(v.Text("order_strategy")))
+	switch order {
 	case "", "none":
+		if strings.TrimSpace(v.Text("order_by")) != "" {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "order_by needs an order_strategy")
+		}
 	case "order", "zorder", "hilbert":
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "order_strategy \"%s\" of sys.compact is not supported", s)
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "order_strategy \"%s\" of sys.compact is not supported", order)
 	default:
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "order_strategy \"%s\" is none of none, order, zorder, hilbert", s)
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "order_strategy \"%s\" is none of none, order, zorder, hilbert", order)
 	}
-	if err := refuse(v, "compact", "order_by", "options", "partition_idle_time"); err != nil {
+	j, err := compactJobOf(v, "options")
+	if err != nil {
 		return nil, err
 	}
-	o := table.CompactOptions{Full: true, Account: h.Account()}
-	switch s := strings.ToLower(v.Text("compact_strategy")); s {
-	case "", "full":
-	case "minor":
-		o.Full = false
-	default:
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "compact_strategy \"%s\" is neither full nor minor", s)
-	}
-	if v.Has("partitions") && v.Has("where") {
+	if v.Text("partitions") != "" && v.Text("where") != "" {
 		return nil, pgerr.New(pgerr.InvalidParameterValue, "partitions and where cannot be used together")
+	}
+	if j.choice.Specs, err = partitionSpecs(v.Text("partitions")); err != nil {
+		return nil, err
+	}
+	j.choice.Where = strings.TrimSpace(v.Text("where"))
+	if j.buckets, err = bucketList(v.Text("buckets")); err != nil {
+		return nil, err
 	}
 	t, err := h.Table(ctx, v.Text("table"))
 	if err != nil {
 		return nil, err
 	}
-	o.Branch = t.Branch
-	if o.Buckets, err = bucketList(v.Text("buckets")); err != nil {
+	r, err := j.run(ctx, h, t)
+	if err != nil {
 		return nil, err
 	}
-	if v.Has("partitions") || v.Has("where") {
-		specs, err := partitionSpecs(v.Text("partitions"))
-		if err != nil {
-			return nil, err
+	return [][]types.Datum{report(r)}, nil
+}
+
+// compactJob is what sys.compact and sys.compact_database do to a table.
+type compactJob struct {
+	full    bool
+	options map[string]string
+	choice  Choice
+	buckets []int32
+}
+
+// compactJobOf reads the arguments that both procedures have.
+func compactJobOf(v *Values, options string) (*compactJob, error) {
+	j := &compactJob{full: true}
+	switch s := strings.ToLower(strings.TrimSpace(v.Text("compact_strategy"))); s {
+	case "", "full":
+	case "minor":
+		j.full = false
+	default:
+		return nil, pgerr.New(pgerr.InvalidParameterValue, "compact_strategy \"%s\" is neither full nor minor", s)
+	}
+	var err error
+	if j.options, err = optionList(v.Text(options)); err != nil {
+		return nil, err
+	}
+	if idle := strings.TrimSpace(v.Text("partition_idle_time")); idle != "" {
+		if j.choice.Idle, err = schema.ParseDuration(idle); err != nil || j.choice.Idle <= 0 {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "partition_idle_time \"%s\" is not a duration such as '1 d' or '30 min'", idle)
 		}
-		if o.Partitions, err = h.Partitions(ctx, t, v.Text("where"), specs); err != nil {
+	}
+	return j, nil
+}
+
+// run compacts a table.
+func (j *compactJob) run(ctx context.Context, h Host, t *Table) (*table.CompactReport, error) {
+	o := table.CompactOptions{Full: j.full, Branch: t.Branch, Buckets: j.buckets, Options: j.options, Account: h.Account()}
+	if c := j.choice; c.Where != "" || c.Specs != nil || c.Idle != 0 {
+		var err error
+		if o.Partitions, err = h.Partitions(ctx, t, c); err != nil {
 			return nil, err
 		}
 		if len(o.Partitions) == 0 { // nil would be all of them
-			return [][]types.Datum{report(&table.CompactReport{})}, nil
+			return &table.CompactReport{}, nil
 		}
 	}
 	progress, end := h.Track(t)
@@ -81,13 +119,30 @@ func runCompact(ctx context.Context, h Host, v *Values) ([][]types.Datum, error)
 	o.Progress = progress
 	o.Publish = func(ctx context.Context) (func(), error) { return h.Publish(ctx, t) }
 	r, err := t.Store.Compact(ctx, o)
-	if err != nil {
-		return nil, err
-	}
-	if r.SnapshotID > 0 {
+	if err == nil && r.SnapshotID > 0 {
 		h.Changed(t)
 	}
-	return [][]types.Datum{report(r)}, nil
+	return r, err
+}
+
+// optionList reads k=v,k=v.
+func optionList(s string) (map[string]string, error) {
+	var out map[string]string
+	for _, kv := range strings.Split(s, ",") {
+		if strings.TrimSpace(kv) == "" {
+			continue
+		}
+		k, v, ok := strings.Cut(kv, "=")
+		if k = strings.TrimSpace(k); !ok || k == "" {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid option \"%s\"", strings.TrimSpace(kv)).
+				WithHint("Options are written as key=value; several are divided by commas.")
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[k] = strings.TrimSpace(v)
+	}
+	return out, nil
 }
 
 func report(r *table.CompactReport) []types.Datum {
@@ -124,17 +179,29 @@ func partitionSpecs(s string) ([]map[string]string, error) {
 	return out, nil
 }
 
+// maxBucketList bounds a list of buckets.
+const maxBucketList = 1 << 20
+
+// bucketList reads bucket numbers and closed ranges: 0-99,200.
 func bucketList(s string) ([]int32, error) {
 	var out []int32
-	for _, b := range strings.Split(s, ",") {
-		if b = strings.TrimSpace(b); b == "" {
+	for _, part := range strings.Split(s, ",") {
+		if part = strings.TrimSpace(part); part == "" {
 			continue
 		}
-		n, err := strconv.ParseInt(b, 10, 32)
-		if err != nil || n < 0 {
-			return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid bucket \"%s\"", b)
+		from, to, ranged := strings.Cut(part, "-")
+		lo, err := strconv.ParseInt(strings.TrimSpace(from), 10, 32)
+		hi := lo
+		if err == nil && ranged {
+			hi, err = strconv.ParseInt(strings.TrimSpace(to), 10, 32)
 		}
-		out = append(out, int32(n))
+		if err != nil || lo < 0 || hi < lo || hi-lo >= maxBucketList-int64(len(out)) {
+			return nil, pgerr.New(pgerr.InvalidParameterValue, "invalid bucket \"%s\"", part).
+				WithHint("Buckets are written as numbers and ranges: 0-3,8.")
+		}
+		for b := lo; b <= hi; b++ {
+			out = append(out, int32(b))
+		}
 	}
 	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
@@ -26,16 +27,20 @@ type Table struct {
 	Store  *table.FileStore
 }
 
+// At is the newest state of the table.
+func (t *Table) At() snapshot.Ref { return snapshot.Ref{Branch: t.Branch} }
+
 // Host is what procedures need of the engine that runs them.
 type Host interface {
 	// Table finds a table by a name as SQL writes it, which may carry a branch.
 	Table(ctx context.Context, name string) (*Table, error)
 	// Exclusive keeps writers of this server away from t until the call ends.
 	Exclusive(ctx context.Context, t *Table) error
-	// Partitions returns the BinaryRow images of the partitions of t that a SQL
-	// condition over the partition columns chooses, or one of specs, each a value per
-	// partition column; columns left out match every value.
-	Partitions(ctx context.Context, t *Table, where string, specs []map[string]string) ([][]byte, error)
+	// Partitions returns the BinaryRow images of the partitions of t that c chooses.
+	Partitions(ctx context.Context, t *Table, c Choice) ([][]byte, error)
+	// Tables are the names, as Table takes them, of the tables of the warehouse whose
+	// schema and name pass keep. Views and system tables are not among them.
+	Tables(ctx context.Context, keep func(schema, name string) bool) ([]string, error)
 	// Style reads times.
 	Style() *pgtext.Style
 	// Account is the session's for work that needs memory.
@@ -46,6 +51,16 @@ type Host interface {
 	Publish(ctx context.Context, t *Table) (done func(), err error)
 	// Changed says that the snapshots or tags of t are not what they were.
 	Changed(t *Table)
+}
+
+// Choice chooses partitions. The zero value chooses all; what is set must all hold.
+type Choice struct {
+	Where string // a SQL condition over the partition columns
+	// Specs are values by partition column, columns left out match every value: one
+	// of them must hold.
+	Specs []map[string]string
+	// Idle, when not 0: no file has been added for so long.
+	Idle time.Duration
 }
 
 // Arg is a formal argument.

@@ -62,6 +62,7 @@ const (
 	optNoExplicitCast = "disable-explicit-type-casting"
 	optBeforeParts    = "add-column-before-partition"
 	optMergeEngine    = "merge-engine"
+	optVectors        = "deletion-vectors.enabled"
 )
 
 // immutable are the options that cannot change once a table has a snapshot.
@@ -86,6 +87,7 @@ type alteration struct {
 	keys    []string
 	comment string
 	highest int32
+	settled string // option, see Settled
 }
 
 // Apply returns the schema version that follows t after changes, validated. t is
@@ -122,6 +124,9 @@ func (a *alteration) apply(c Change) error {
 		return a.setOption(c.Key, c.Value)
 	case RemoveOption:
 		return a.removeOption(c.Key)
+	case Settled:
+		a.settled = c.Key
+		return nil
 	case SetComment:
 		a.comment = c.Comment
 		return nil
@@ -177,7 +182,7 @@ func (a *alteration) setOption(key, value string) error {
 	if key == optType {
 		return refuse(NotAllowed, "option %q cannot be changed", key).option(key)
 	}
-	if a.hasSnapshot {
+	if a.hasSnapshot && !(key == optVectors && a.settled == key) {
 		if err := a.checkFixed(key, old, had, value); err != nil {
 			return err
 		}
@@ -212,7 +217,7 @@ func (a *alteration) checkFixed(key, old string, had bool, value string) error {
 		if is == -1 {
 			return no("option %q cannot be changed to -1 once the table has data", key)
 		}
-	case "deletion-vectors.enabled":
+	case optVectors:
 		was, is := o.Flag(key, false), Options{key: value}.Flag(key, false)
 		if was != is && !Options(a.old.Options).Flag("deletion-vectors.modifiable", false) {
 			return no("option %q cannot be changed once the table has data, unless %q is set", key, "deletion-vectors.modifiable")
@@ -241,7 +246,7 @@ func (a *alteration) removeOption(key string) error {
 			return no("option %q cannot be reset once the table has data", key)
 		case key == optBucket:
 			return no("option %q cannot be reset once the table has data", key)
-		case key == "deletion-vectors.enabled":
+		case key == optVectors && a.settled != key:
 			if err := a.checkFixed(key, old, had, "false"); err != nil {
 				return err
 			}

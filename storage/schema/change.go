@@ -18,8 +18,12 @@ type Move struct {
 type (
 	SetOption    struct{ Key, Value string }
 	RemoveOption struct{ Key string }
-	SetComment   struct{ Comment string }
-	AddColumn    struct {
+	// Settled says that the table's files are such as the next change of an option
+	// asks for: it passes although the option may not be changed otherwise. Of effect
+	// for deletion-vectors.enabled, which asks for deletion-vectors.modifiable.
+	Settled    struct{ Key string }
+	SetComment struct{ Comment string }
+	AddColumn  struct {
 		Path    []string
 		Type    types.Type
 		Comment string
@@ -61,6 +65,7 @@ type (
 )
 
 func (SetOption) change()           {}
+func (Settled) change()             {}
 func (RemoveOption) change()        {}
 func (SetComment) change()          {}
 func (AddColumn) change()           {}
