@@ -218,10 +218,16 @@ func (s *Store) makeRoom(n int64) bool {
 		if oldest == nil {
 			return false
 		}
-		s.dropLocked(oldest)
-		s.dropped.Add(1)
+		s.lose(oldest)
 	}
 	return true
+}
+
+// lose drops a table for want of room.
+func (s *Store) lose(t *table) {
+	s.tables[t].lost.Add(1)
+	s.dropLocked(t)
+	s.dropped.Add(1)
 }
 
 // take removes slot i of the ring.
@@ -237,8 +243,7 @@ func (s *Store) take(i int) {
 // hand is the table's.
 func (s *Store) demote(t *table) {
 	if err := s.save(t); err != nil {
-		s.dropLocked(t)
-		s.dropped.Add(1)
+		s.lose(t)
 		return
 	}
 	s.spilled.Add(1)
@@ -399,8 +404,7 @@ func (s *Store) growDiskLocked(n int64, not *table) bool {
 		if oldest == nil {
 			return false
 		}
-		s.dropLocked(oldest)
-		s.dropped.Add(1)
+		s.lose(oldest)
 	}
 	s.disk += n
 	return true
@@ -423,6 +427,7 @@ type Entry struct {
 	building [2]*build
 	queued   [2]bool
 	useless  bool         // no table can be made of the file
+	lost     atomic.Int32 // how often a table was dropped for want of room
 	spent    atomic.Int64 // nanoseconds that lookups without a table took
 }
 
@@ -502,7 +507,11 @@ func (e *Entry) Find(ctx context.Context, keys [][]byte, rows bool, out []Found)
 // background when that adds up to a good part of what making it is expected to
 // take.
 func (e *Entry) Spent(d time.Duration, rows bool) {
-	if e.spent.Add(int64(d)) < e.s.expected(e.f.Rows)/spentShare {
+	need := e.s.expected(e.f.Rows) / spentShare
+	if n := e.lost.Load(); n > 0 { // or files that do not all fit would be made over and over
+		need <<= min(n, 10)
+	}
+	if e.spent.Add(int64(d)) < need {
 		return
 	}
 	e.later(rows)
