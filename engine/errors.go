@@ -11,12 +11,14 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/index/dv"
+	"github.com/paimon-sql/paimon-sql/index/hashindex"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree/aggregate"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -118,6 +120,22 @@ var errorTable = []errorRule{
 		return pgerr.Wrap(err, pgerr.StatementCompletionUnknown, "it is not known whether %s was stored", e.Path).
 			WithDetail("The reply was lost: %s.", strings.TrimSuffix(e.Err.Error(), ".")).
 			WithHint("Look for the changes before they are made again.")
+	}),
+	typed("commit.HashError", func(e *commit.HashError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").
+			WithDetail("Another process has put the new key into another bucket.").WithHint("The transaction might succeed if retried.")
+	}),
+	typed("hashindex.FullError", func(e *hashindex.FullError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.ProgramLimitExceeded, "%s", e.Error())
+	}),
+	typed("aggregate.OptionError", func(e *aggregate.OptionError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.InvalidParameterValue, "%s", e.Reason)
+	}),
+	typed("aggregate.Error", func(e *aggregate.Error, err error) *pgerr.Error {
+		if e.Overflow {
+			return pgerr.Wrap(err, pgerr.NumericValueOutOfRange, "value out of range: %s", e.Reason)
+		}
+		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "%s", e.Reason)
 	}),
 	typed("mergetree.MergeError", func(e *mergetree.MergeError, err error) *pgerr.Error {
 		if e.Overflow {

@@ -29,7 +29,9 @@ func TestErrorTableComplete(t *testing.T) {
 		known[r.name] = true
 	}
 	// What never reaches a statement, with the reason.
-	for _, n := range []string{} {
+	for _, n := range []string{
+		"lookup.ErrNoRoom", "lookup.ErrUseless", "lookup.ErrClosed", "lookup.OrderError", // the files are read without the store then
+	} {
 		known[n] = true
 	}
 	found := 0
