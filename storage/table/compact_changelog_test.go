@@ -305,6 +305,9 @@ func changelogRound(t *testing.T, r *rand.Rand, engine, producer, vectors string
 	maybe("data-file.thin-mode", "true")
 	maybe("file.compression.per.level", "0:none,5:zstd")
 	maybe("changelog-file.compression", "snappy")
+	if engine != "first-row" && engine != "sequence" {
+		maybe("sequence.snapshot-ordering", "true")
+	}
 	l := newLookupTable(t, fileio.NewMem(), engine, o)
 	span := []int64{8, 60}[r.IntN(2)]
 	looks := producer == "lookup" || vectors != "" || engine == "first-row"

@@ -589,7 +589,7 @@ func TestCompactEvolved(t *testing.T) {
 // TestCompactRefuses names what is not honoured.
 func TestCompactRefuses(t *testing.T) {
 	for _, o := range []map[string]string{
-		{"file.format": "orc"}, {"sequence.snapshot-ordering": "true"},
+		{"file.format": "orc"}, {"file.format.per.level": "5:avro"},
 	} {
 		o["bucket"] = "1"
 		s := tableSchema(t, o, []string{"k"}, "k BIGINT", "v STRING", "w INT")
