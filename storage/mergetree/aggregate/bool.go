@@ -40,12 +40,29 @@ func (f boolFold) Fold(in *Input) (arrow.Array, error) {
 	out, null := vec.NewBitmap(n), nulls{n: n}
 	i := 0
 	for k, e := range in.Ends {
+		if in.Ops == nil {
+			one, zero, any := byte(0), byte(0), byte(0)
+			for ; i < int(e); i++ {
+				ok := byte(1)
+				if valid != nil {
+					ok = valid[(off+i)>>3] >> ((off + i) & 7) & 1
+				}
+				x := bits[(at+i)>>3] >> ((at + i) & 7) & 1
+				one |= x & ok
+				zero |= ok &^ x
+				any |= ok
+			}
+			switch {
+			case any == 0:
+				null.set(k)
+			case f.decides && one != 0 || !f.decides && zero == 0:
+				vec.SetBit(out, k)
+			}
+			continue
+		}
 		acc, some := false, false
 		for ; i < int(e); i++ {
-			op := Add
-			if in.Ops != nil {
-				op = in.Ops[i]
-			}
+			op := in.Ops[i]
 			ok := vec.BitAt(valid, off+i)
 			switch op {
 			case Add, AddReversed:

@@ -63,10 +63,10 @@ func (c *collectRules) merge(dst, acc, x []int32, accNull, xNull bool) ([]int32,
 func (c *collectRules) isNew(j int32) bool {
 	e := &c.seen
 	e.key = appendValue(e.key[:0], c.child, int(j))
-	if _, ok := e.ids[string(e.key)]; ok {
+	if e.find() != nil {
 		return false
 	}
-	e.ids[string(e.key)] = j
+	e.put(j)
 	return true
 }
 
@@ -78,12 +78,16 @@ func (c *collectRules) retract(dst, acc, x []int32, accNull, xNull bool) ([]int3
 	e.reset()
 	for _, j := range x {
 		e.key = appendValue(e.key[:0], c.child, int(j))
-		e.ids[string(e.key)]++
+		if n := e.find(); n != nil {
+			*n++
+		} else {
+			e.put(1)
+		}
 	}
 	for _, j := range acc {
 		e.key = appendValue(e.key[:0], c.child, int(j))
-		if n := e.ids[string(e.key)]; n > 0 {
-			e.ids[string(e.key)] = n - 1
+		if n := e.find(); n != nil && *n > 0 {
+			*n--
 			continue
 		}
 		dst = append(dst, j)

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 
@@ -76,16 +77,86 @@ func appendValue(dst []byte, a arrow.Array, i int) []byte {
 	return dst
 }
 
-// elements numbers the values of an array that are equal: words are looked up by
-// bytes, without a string made where the value is known.
+// elements is a map from values, by their bytes, to numbers. It is emptied and
+// filled again without allocating: keys lie in one piece of memory, and few of them
+// are compared one by one. The key of all methods is in key.
 type elements struct {
-	ids map[string]int32
-	key []byte
+	key    []byte
+	data   []byte
+	ends   []int32
+	hashes []uint64
+	vals   []int32
+	slots  []int32 // entry+1, by hash; used for more than linear entries
 }
 
+// linear is how many entries are searched one by one.
+const linear = 8
+
 func (e *elements) reset() {
-	if e.ids == nil {
-		e.ids = map[string]int32{}
+	e.data, e.ends, e.hashes, e.vals = e.data[:0], e.ends[:0], e.hashes[:0], e.vals[:0]
+}
+
+func (e *elements) len() int { return len(e.ends) }
+
+func (e *elements) at(i int) []byte {
+	from := int32(0)
+	if i > 0 {
+		from = e.ends[i-1]
 	}
-	clear(e.ids)
+	return e.data[from:e.ends[i]]
+}
+
+// find returns the number of the key, nil when it is not there; it may be changed
+// until the next put.
+func (e *elements) find() *int32 {
+	h := vec.HashBytes(e.key)
+	if len(e.ends) <= linear {
+		for i, x := range e.hashes {
+			if x == h && bytes.Equal(e.at(i), e.key) {
+				return &e.vals[i]
+			}
+		}
+		return nil
+	}
+	mask := uint64(len(e.slots) - 1)
+	for s := h & mask; e.slots[s] != 0; s = (s + 1) & mask {
+		if i := int(e.slots[s] - 1); e.hashes[i] == h && bytes.Equal(e.at(i), e.key) {
+			return &e.vals[i]
+		}
+	}
+	return nil
+}
+
+// put adds the key, which is not there.
+func (e *elements) put(val int32) {
+	h := vec.HashBytes(e.key)
+	e.data = append(e.data, e.key...)
+	e.ends = append(e.ends, int32(len(e.data)))
+	e.hashes = append(e.hashes, h)
+	e.vals = append(e.vals, val)
+	n := len(e.ends)
+	switch {
+	case n <= linear:
+	case n == linear+1 || 2*n > len(e.slots):
+		size := 4 * linear
+		for size < 4*n {
+			size *= 2
+		}
+		e.slots = grow(e.slots, size)
+		clear(e.slots)
+		for i, x := range e.hashes {
+			e.slot(x, i)
+		}
+	default:
+		e.slot(h, n-1)
+	}
+}
+
+func (e *elements) slot(h uint64, i int) {
+	mask := uint64(len(e.slots) - 1)
+	s := h & mask
+	for e.slots[s] != 0 {
+		s = (s + 1) & mask
+	}
+	e.slots[s] = int32(i + 1)
 }

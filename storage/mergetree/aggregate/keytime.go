@@ -78,20 +78,24 @@ func (m *keyTimeRules) merge(dst, acc, x []int32, accNull, xNull bool) ([]int32,
 	for _, j := range x {
 		i := int(j)
 		e.key = appendValue(e.key[:0], m.keys, i)
-		at, ok := e.ids[string(e.key)]
+		at := e.find()
 		switch {
 		case m.values.IsNull(i):
-			if ok {
-				dst[at] = removed
-				delete(e.ids, string(e.key))
+			if at != nil {
+				dst[*at] = removed
+				*at = removed
 			}
 		case m.times.IsNull(i):
-		case !ok:
-			dst = m.put(dst, j)
+		case at == nil:
+			e.put(int32(len(dst)))
+			dst = append(dst, j)
+		case *at == removed:
+			*at = int32(len(dst))
+			dst = append(dst, j)
 		default:
-			old := int(dst[at])
+			old := int(dst[*at])
 			if m.values.IsNull(old) || m.times.IsNull(old) || compareUTF16(m.times.At(i), m.times.At(old)) > 0 {
-				dst[at] = j
+				dst[*at] = j
 			}
 		}
 	}

@@ -43,11 +43,11 @@ func (m *mapRules) merge(dst, acc, x []int32, accNull, xNull bool) ([]int32, boo
 func (m *mapRules) put(dst []int32, j int32) []int32 {
 	e := &m.seen
 	e.key = appendValue(e.key[:0], m.keys, int(j))
-	if at, ok := e.ids[string(e.key)]; ok {
-		dst[at] = j
+	if at := e.find(); at != nil {
+		dst[*at] = j
 		return dst
 	}
-	e.ids[string(e.key)] = int32(len(dst))
+	e.put(int32(len(dst)))
 	return append(dst, j)
 }
 
@@ -59,11 +59,13 @@ func (m *mapRules) retract(dst, acc, x []int32, accNull, xNull bool) ([]int32, b
 	e.reset()
 	for _, j := range x {
 		e.key = appendValue(e.key[:0], m.keys, int(j))
-		e.ids[string(e.key)] = 0
+		if e.find() == nil {
+			e.put(0)
+		}
 	}
 	for _, j := range acc {
 		e.key = appendValue(e.key[:0], m.keys, int(j))
-		if _, gone := e.ids[string(e.key)]; !gone {
+		if e.find() == nil {
 			dst = append(dst, j)
 		}
 	}

@@ -25,7 +25,7 @@ func isComparable(t types.Type) bool {
 	case types.Map, types.Array, types.Row, types.Variant:
 		return false
 	}
-	return t.Lake != types.LakeBlob
+	return t.Lake != types.LakeBlob && t.Lake != types.LakeGeometry && t.Lake != types.LakeGeography
 }
 
 // extremeFold chooses rows by words in the order wanted: the greatest wins, so min
@@ -50,7 +50,7 @@ func newExtreme(greatest bool) func(Spec) (Aggregate, error) {
 }
 
 func (f *extremeFold) Fold(in *Input) (arrow.Array, error) {
-	if in.Ops == nil && in.Col.NullN() == 0 {
+	if in.Ops == nil {
 		switch f.t.Kind {
 		case types.TinyInt, types.Int2:
 			return extremeInts[int16](f, in), nil
@@ -58,6 +58,10 @@ func (f *extremeFold) Fold(in *Input) (arrow.Array, error) {
 			return extremeInts[int32](f, in), nil
 		case types.Int8, types.Time, types.Timestamp, types.TimestampTZ:
 			return extremeInts[int64](f, in), nil
+		case types.Float4:
+			return extremeFloats[float32](f, in), nil
+		case types.Float8:
+			return extremeFloats[float64](f, in), nil
 		}
 	}
 	for _, op := range in.Ops {
@@ -111,25 +115,76 @@ func orderBits(x float64) int64 {
 	return b ^ int64(uint64(b>>63)>>1)
 }
 
+// fromOrderBits is the float of orderBits.
+func fromOrderBits(b int64) float64 {
+	return math.Float64frombits(uint64(b ^ int64(uint64(b>>63)>>1)))
+}
+
+// extremeInts folds the values themselves: NULLs count as the value that never
+// wins, without a branch that random ones would take at random.
 func extremeInts[T integer](f *extremeFold, in *Input) arrow.Array {
-	v := vec.ViewOf[T](in.Col).V
+	v := vec.ViewOf[T](in.Col)
 	out := make([]T, len(in.Ends))
+	null := nulls{n: len(out)}
 	i := 0
 	for k, e := range in.Ends {
-		acc := v[i]
-		if f.max {
-			for _, x := range v[i+1 : e] {
-				acc = max(acc, x)
+		if v.Valid == nil {
+			acc := v.V[i]
+			if f.max {
+				for _, x := range v.V[i+1 : e] {
+					acc = max(acc, x)
+				}
+			} else {
+				for _, x := range v.V[i+1 : e] {
+					acc = min(acc, x)
+				}
 			}
-		} else {
-			for _, x := range v[i+1 : e] {
-				acc = min(acc, x)
-			}
+			out[k] = acc
+			i = int(e)
+			continue
 		}
-		out[k] = acc
-		i = int(e)
+		acc, any := int64(math.MinInt64), int64(0)
+		for ; i < int(e); i++ {
+			at := v.Off + i
+			ok := int64(v.Valid[at>>3] >> (at & 7) & 1)
+			x := f.flip ^ int64(v.V[i])
+			acc = max(acc, x&-ok|math.MinInt64&(ok-1))
+			any |= ok
+		}
+		if any == 0 {
+			null.set(k)
+			acc = f.flip
+		}
+		out[k] = T(f.flip ^ acc)
 	}
-	return vec.Make(f.t.Arrow(), out, nil)
+	return vec.Make(f.t.Arrow(), out, null.bits)
+}
+
+// extremeFloats folds the words that sort as the floats do.
+func extremeFloats[T float](f *extremeFold, in *Input) arrow.Array {
+	v := vec.ViewOf[T](in.Col)
+	out := make([]T, len(in.Ends))
+	null := nulls{n: len(out)}
+	i := 0
+	for k, e := range in.Ends {
+		acc, any := int64(math.MinInt64), int64(0)
+		for ; i < int(e); i++ {
+			ok := int64(1)
+			if v.Valid != nil {
+				at := v.Off + i
+				ok = int64(v.Valid[at>>3] >> (at & 7) & 1)
+			}
+			x := f.flip ^ orderBits(float64(v.V[i]))
+			acc = max(acc, x&-ok|math.MinInt64&(ok-1))
+			any |= ok
+		}
+		if any == 0 {
+			null.set(k)
+			continue
+		}
+		out[k] = T(fromOrderBits(f.flip ^ acc))
+	}
+	return vec.Make(f.t.Arrow(), out, null.bits)
 }
 
 func intKeys[T integer](f *extremeFold, in *Input) {

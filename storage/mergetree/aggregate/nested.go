@@ -195,14 +195,14 @@ func (r *nestedRules) put(dst, from []int32, limited bool) ([]int32, error) {
 		} else if !ok {
 			continue
 		}
-		at, ok := e.ids[string(e.key)]
+		at := e.find()
 		switch {
-		case ok:
-			if r.order == nil || r.notBefore(i, int(dst[at])) {
-				dst[at] = j
+		case at != nil:
+			if r.order == nil || r.notBefore(i, int(dst[*at])) {
+				dst[*at] = j
 			}
-		case !limited || len(e.ids) < r.limit:
-			e.ids[string(e.key)] = int32(len(dst))
+		case !limited || e.len() < r.limit:
+			e.put(int32(len(dst)))
 			dst = append(dst, j)
 		}
 	}
@@ -233,8 +233,8 @@ func (r *nestedRules) retract(dst, acc, x []int32, accNull, xNull bool) ([]int32
 	for _, j := range x {
 		if ok, err := keyOf(int(j)); err != nil {
 			return dst, false, err
-		} else if ok {
-			e.ids[string(e.key)] = removed
+		} else if ok && e.find() == nil {
+			e.put(removed)
 		}
 	}
 	for _, j := range acc {
@@ -245,15 +245,15 @@ func (r *nestedRules) retract(dst, acc, x []int32, accNull, xNull bool) ([]int32
 		if !ok {
 			continue
 		}
-		at, known := e.ids[string(e.key)]
+		at := e.find()
 		switch {
-		case known && at == removed:
+		case at != nil && *at == removed:
 		case len(r.at) == 0:
 			dst = append(dst, j)
-		case known: // the later row of a key
-			dst[at] = j
+		case at != nil: // the later row of a key
+			dst[*at] = j
 		default:
-			e.ids[string(e.key)] = int32(len(dst))
+			e.put(int32(len(dst)))
 			dst = append(dst, j)
 		}
 	}
@@ -405,15 +405,15 @@ func (f *partialNestedFold) merge(dst, a, b []int32) ([]int32, error) {
 			if !whole && f.strategy == "error" {
 				return dst, &Error{Reason: "NULL in the nested key of a row"}
 			}
-			at, ok := e.ids[string(e.key)]
-			if !ok {
-				e.ids[string(e.key)] = int32(len(dst))
+			at := e.find()
+			if at == nil {
+				e.put(int32(len(dst)))
 				dst = append(dst, row...)
 				continue
 			}
 			for c, j := range row {
 				if j >= 0 {
-					dst[int(at)+c] = j
+					dst[int(*at)+c] = j
 				}
 			}
 		}

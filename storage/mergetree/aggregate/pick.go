@@ -79,36 +79,50 @@ func LastNonNull(col arrow.Array, ends []uint32, pick []int32) {
 	}
 }
 
+// With operations, rows are looked at from the last on: the first that settles the
+// value ends the search, most often the first of all.
+
 func pickLastNonNull(in *Input, pick []int32) error {
 	if in.Ops == nil {
 		LastNonNull(in.Col, in.Ends, pick)
 		return nil
 	}
 	valid, off := vec.Validity(in.Col)
-	i := 0
+	from := 0
 	for k, e := range in.Ends {
+		// A late row stands only where nothing is before it: of those the first.
 		acc := int32(-1)
-		for ; i < int(e); i++ {
+	search:
+		for i := int(e) - 1; i >= from; i-- {
+			if in.Ops[i] == Skip {
+				continue
+			}
+			ok := valid == nil || valid[(off+i)>>3]&(1<<((off+i)&7)) != 0
 			switch in.Ops[i] {
 			case Add:
-				if vec.BitAt(valid, off+i) {
+				if ok {
 					acc = int32(i)
+					break search
 				}
 			case AddReversed:
-				if acc < 0 {
-					acc = orNull(valid, off, i)
+				if ok {
+					acc = int32(i)
 				}
 			case Retract:
-				if vec.BitAt(valid, off+i) {
-					acc = -1
+				if ok {
+					break search
 				}
 			case Set:
-				acc = orNull(valid, off, i)
-			case Clear, SetRetract:
-				acc = -1
+				if ok {
+					acc = int32(i)
+				}
+				break search
+			default: // Clear, SetRetract
+				break search
 			}
 		}
 		pick[k] = acc
+		from = int(e)
 	}
 	return nil
 }
@@ -120,18 +134,21 @@ func pickLast(in *Input, pick []int32) error {
 		}
 		return nil
 	}
-	i := 0
+	from := 0
 	for k, e := range in.Ends {
 		acc := int32(-1)
-		for ; i < int(e); i++ {
+	search:
+		for i := int(e) - 1; i >= from; i-- {
 			switch in.Ops[i] {
 			case Add, Set:
 				acc = int32(i)
+				break search
 			case Retract, Clear, SetRetract:
-				acc = -1
+				break search
 			}
 		}
 		pick[k] = acc
+		from = int(e)
 	}
 	return nil
 }

@@ -179,13 +179,38 @@ func productDecimals(f *numberFold, in *Input) (arrow.Array, error) {
 }
 
 func (f *numberFold) times(a, b decimal128.Num) (decimal128.Num, bool) {
-	if f.t.Scale == 0 && isCompact(a) && isCompact(b) {
-		if p, over := mulOverflows(int64(a.LowBits()), int64(b.LowBits())); !over {
-			x := decimal128.FromI64(p)
-			return x, f.dec.fits(x)
+	if f.dec.compact && isCompact(a) && isCompact(b) {
+		// Two words of a product over one of 10^s; what does not fit a word has more
+		// than 18 digits.
+		x, y := int64(a.LowBits()), int64(b.LowBits())
+		hi, lo := bits.Mul64(magnitude(x), magnitude(y))
+		unit := uint64(1)
+		for range f.t.Scale {
+			unit *= 10
 		}
+		if hi >= unit {
+			return decimal128.Num{}, false
+		}
+		q, r := bits.Div64(hi, lo, unit)
+		if r >= unit-r {
+			q++
+		}
+		if q >= f.dec.limit.LowBits() {
+			return decimal128.Num{}, false
+		}
+		if (x < 0) != (y < 0) {
+			return decimal128.FromI64(-int64(q)), true
+		}
+		return decimal128.FromI64(int64(q)), true
 	}
 	return f.dec.ratio(new(big.Int).Mul(a.BigInt(), b.BigInt()), f.scale)
+}
+
+func magnitude(x int64) uint64 {
+	if x < 0 {
+		return uint64(-x)
+	}
+	return uint64(x)
 }
 
 func (f *numberFold) quotient(a, b decimal128.Num) (q decimal128.Num, fits bool, err error) {
