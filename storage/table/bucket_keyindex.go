@@ -382,7 +382,12 @@ func (r *keyReader) files(ctx context.Context, image []byte, bucket int32, files
 		if err != nil || n == 0 {
 			return err
 		}
-		if err := f(r.codec.Bytes(cols[:len(r.pk)], n), vec.ViewOf[int16](cols[len(r.pk)]).V); err != nil {
+		kinds := vec.ViewOf[int16](cols[len(r.pk)]).V
+		if r.st.mergeEngine() != "deduplicate" {
+			// A retraction may leave something of the row: the key stays where it is.
+			kinds = make([]int16, n)
+		}
+		if err := f(r.codec.Bytes(cols[:len(r.pk)], n), kinds); err != nil {
 			return err
 		}
 	}
