@@ -35,7 +35,7 @@ var layers = []struct {
 // package may not import one with a higher rank in the same list.
 var order = [][]string{
 	// storage: table -> commit, compact -> mergetree -> format, manifest, snapshot, schema -> fileio, binrow
-	{"storage/fileio", "storage/binrow", "storage/schema", "storage/snapshot", "storage/manifest", "storage/format", "storage/datafile", "storage/commit", "storage/mergetree", "storage/compact", "storage/table"},
+	{"storage/fileio", "storage/binrow", "storage/mergetree/aggregate", "storage/schema", "storage/snapshot", "storage/manifest", "storage/format", "storage/datafile", "storage/commit", "storage/mergetree", "storage/compact", "storage/table"},
 	{"index/predicate", "index", "index/bloom"},
 	// planner -> plan -> function, aggregate; parser -> ast
 	{"sql/function", "sql/aggregate", "sql/plan", "sql/planner"},

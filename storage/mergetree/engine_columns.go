@@ -49,11 +49,12 @@ func (s *columnSet) positions(cols []int) []int {
 	return out
 }
 
-// isKey says which columns of a table are in its primary key.
+// isKey says which columns of a table are in its primary key, or are the same for
+// all versions since they name the partition.
 func isKey(t *schema.Table) []bool {
 	out := make([]bool, len(t.Fields))
 	for i, f := range t.Fields {
-		out[i] = slices.Contains(t.PrimaryKeys, f.Name)
+		out[i] = slices.Contains(t.PrimaryKeys, f.Name) || slices.Contains(t.PartitionKeys, f.Name)
 	}
 	return out
 }

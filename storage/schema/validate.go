@@ -261,10 +261,14 @@ func (v *validation) fieldOptions() {
 		if !ok {
 			continue
 		}
-		names, _, _ := strings.Cut(rest, ".")
+		names, option, _ := strings.Cut(rest, ".")
 		for _, n := range strings.Split(names, ",") {
-			if _, ok := v.field(n); !ok && n != "default-aggregate-function" {
+			f, ok := v.field(n)
+			if !ok && n != "default-aggregate-function" {
 				v.bad(k, "option %q names column %q, which does not exist", k, n)
+			}
+			if strings.Contains(option, ".") && n == names && f.Type.Kind == types.Row {
+				v.bad(k, "option %q is about a field of column %q: options are for whole columns", k, n)
 			}
 		}
 	}
@@ -629,127 +633,6 @@ func (v *validation) fileIndexes() {
 			case !inside && nested(f.Type):
 				v.bad(k, "column %q of type %s cannot have a %s index", name, types.PaimonString(f.Type), typ)
 			}
-		}
-	}
-}
-
-// mergeEngine checks what partial-update and aggregation ask for.
-func (v *validation) mergeEngine() {
-	if !v.keyed() {
-		return
-	}
-	engine := v.engine()
-	if engine != "partial-update" && engine != "aggregation" {
-		return
-	}
-	if engine == "partial-update" {
-		v.partialUpdate()
-	}
-	def := v.o["fields.default-aggregate-function"]
-	sequence := v.o.List(optSequenceField)
-	for _, f := range v.t.Fields {
-		fn, own := v.aggregate(f.Name), true
-		if fn == "" {
-			fn, own = def, false
-		}
-		if fn == "" {
-			continue
-		}
-		key := fieldsPrefix + f.Name + ".aggregate-function"
-		if !own {
-			key = "fields.default-aggregate-function"
-		}
-		takes, ok := aggregates[fn]
-		if !ok {
-			v.bad(key, "invalid value for option %q: there is no aggregate function %q", key, fn)
-			continue
-		}
-		// Keys and sequence fields are not aggregated, whatever is said.
-		if slices.Contains(v.t.PrimaryKeys, f.Name) || slices.Contains(sequence, f.Name) {
-			continue
-		}
-		if takes != nil && !takes(f.Type) {
-			v.bad(key, "aggregate function %s does not take column %q of type %s", fn, f.Name, types.PaimonString(f.Type))
-		}
-	}
-}
-
-func isKind(ks ...types.Kind) func(types.Type) bool {
-	return func(t types.Type) bool { return slices.Contains(ks, t.Kind) }
-}
-
-func isVarbinary(t types.Type) bool { return rootOf(t) == rVarbinary }
-
-func rowsOf(t types.Type) bool {
-	return t.Kind == types.Array && t.Fixed == 0 && t.Elem.Kind == types.Row
-}
-
-// aggregates are Paimon's aggregate functions and the types they take; nil = any.
-var aggregates = map[string]func(types.Type) bool{
-	"sum": types.Type.IsNumber, "product": types.Type.IsNumber, "min": nil, "max": nil,
-	"first_value": nil, "first_non_null_value": nil, "first_not_null_value": nil, "last_value": nil, "last_non_null_value": nil,
-	"listagg": isKind(types.Text), "bool_and": isKind(types.Bool), "bool_or": isKind(types.Bool),
-	"collect":       func(t types.Type) bool { return rootOf(t) == rArray },
-	"merge_map":     func(t types.Type) bool { return rootOf(t) == rMap },
-	"nested_update": rowsOf, "nested_partial_update": rowsOf,
-	"hll_sketch": isVarbinary, "theta_sketch": isVarbinary, "rbm32": isVarbinary, "rbm64": isVarbinary,
-	"merge_map_with_keytime": func(t types.Type) bool { return rootOf(t) == rMap },
-	"primary-key":            nil,
-}
-
-// partialUpdate checks sequence groups: fields.<a>,<b>.sequence-group = c,d.
-func (v *validation) partialUpdate() {
-	groups := map[string]bool{} // sequence fields
-	owner := map[string]string{}
-	for _, k := range sortedKeys(v.t.Options) {
-		if !strings.HasPrefix(k, fieldsPrefix) || !strings.HasSuffix(k, suffixSeqGroup) || len(k) <= len(fieldsPrefix)+len(suffixSeqGroup) {
-			continue
-		}
-		for _, c := range strings.Split(k[len(fieldsPrefix):len(k)-len(suffixSeqGroup)], ",") {
-			if _, ok := v.field(c); !ok {
-				v.bad(k, "option %q names column %q, which does not exist", k, c)
-			}
-			groups[c] = true
-		}
-		for _, c := range strings.Split(v.o[k], ",") {
-			if _, ok := v.field(c); !ok {
-				v.bad(k, "option %q names column %q, which does not exist", k, c)
-			}
-			if owner[c] != "" {
-				v.bad(k, "column %q is in more than one sequence group", c)
-			}
-			owner[c] = k
-		}
-	}
-	const onDelete, onGroup = "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group"
-	remove := v.on(onDelete)
-	switch {
-	case remove && v.ignoreDelete():
-		v.bad(onDelete, "options %q and %q exclude each other", "ignore-delete", onDelete)
-	case v.has(onGroup) && v.ignoreDelete():
-		v.bad(onGroup, "options %q and %q exclude each other", "ignore-delete", onGroup)
-	case remove && len(groups) > 0:
-		v.bad(onDelete, "option %q does not go with sequence groups", onDelete)
-	}
-	if v.has(onGroup) {
-		for _, c := range strings.Split(v.o[onGroup], ",") {
-			if !groups[c] {
-				v.bad(onGroup, "option %q names column %q, which is no field of a sequence group", onGroup, c)
-			}
-		}
-	}
-	// Without a sequence group to order them, functions that need an order have none.
-	def := v.o["fields.default-aggregate-function"]
-	for _, f := range v.t.Fields {
-		fn := v.aggregate(f.Name)
-		if fn == "" {
-			fn = def
-		}
-		if fn == "" || slices.Contains(v.t.PrimaryKeys, f.Name) || groups[f.Name] {
-			continue
-		}
-		if owner[f.Name] == "" && fn != "last_non_null_value" {
-			v.bad(fieldsPrefix+f.Name+".aggregate-function", "column %q must be in a sequence group to have aggregate function %s", f.Name, fn)
 		}
 	}
 }
