@@ -103,9 +103,13 @@ func (s *state) replace(ctx context.Context) error {
 		}
 	}
 	out := make([]manifest.Entry, 0, len(live)+len(s.files))
+	// Rows that wait for their bucket go as well, unless the table has none such
+	// (any more), as Java.
+	n, err := s.options.Int("bucket", -1)
+	keep := err != nil || n != postponeBucket || s.c.Overwrite.KeepPostponed
 	for _, e := range live {
-		if e.Bucket < 0 {
-			continue // postponed rows are in no bucket yet, as Java
+		if e.Bucket < 0 && keep {
+			continue
 		}
 		d := *e
 		d.Kind = manifest.Delete

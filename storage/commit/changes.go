@@ -71,6 +71,8 @@ type Replacement struct {
 	// Partitions are BinaryRow images of whole partitions; nil with Dynamic unset =
 	// every partition of the table.
 	Partitions [][]byte
+	// KeepPostponed leaves the rows of bucket-postpone where they are.
+	KeepPostponed bool
 }
 
 // ReadSet is what a statement read before it wrote: a newer snapshot that

@@ -19,6 +19,9 @@ const (
 	hashIndex       = "HASH"
 )
 
+// postponeBucket holds rows that are in no bucket yet.
+const postponeBucket = -2
+
 func newUUID() string { return uuid.NewString() }
 
 // unaware reports whether the table has no buckets.

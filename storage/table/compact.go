@@ -44,6 +44,14 @@ const level0Tries = 20
 
 // Compact picks and rewrites files of the buckets named and publishes the result.
 func (t *FileStore) Compact(ctx context.Context, o CompactOptions) (*CompactReport, error) {
+	var report CompactReport
+	if o.Full && o.Buckets == nil {
+		settled, err := t.settle(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		report = *settled
+	}
 	ids, err := t.bucketsNamed(ctx, o)
 	if err != nil {
 		return nil, err
@@ -54,7 +62,6 @@ func (t *FileStore) Compact(ctx context.Context, o CompactOptions) (*CompactRepo
 		return nil, err
 	}
 	defer give()
-	var report CompactReport
 	for try := 1; ; try++ {
 		c, err := t.newCompaction(ctx, o)
 		if err != nil {
@@ -205,7 +212,7 @@ func (c *compaction) jobs(ctx context.Context, claimed map[commit.BucketID]bool)
 	var out []*job
 	for _, id := range ids {
 		if id.Bucket == postponeBucket {
-			return nil, &fileio.UnsupportedError{Feature: "compaction of postpone buckets"}
+			continue // see settle
 		}
 		js, err := c.bucketJobs(ctx, id, buckets[id])
 		if err != nil {

@@ -3,6 +3,7 @@ package table
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -44,9 +45,20 @@ func (t *FileStore) Fold(ctx context.Context, c commit.Changes, at snapshot.Ref,
 			return c, nil, err
 		}
 	}
+	// Since the files were written the partition may have got another number of
+	// buckets.
+	for i := range c.Files {
+		e := &c.Files[i]
+		if have := old.total[string(e.Partition)]; e.Kind == manifest.Add && e.TotalBuckets > 0 && have > 0 && have != e.TotalBuckets && !replaced(&c, e.Partition) {
+			return c, nil, &commit.ConflictError{SnapshotID: st.snap.ID, Reason: fmt.Sprintf("a partition has %d buckets and would be written with %d", have, e.TotalBuckets)}
+		}
+	}
 	out := c
 	out.Files = slices.Clone(c.Files)
 	for _, id := range order {
+		if id.Bucket == postponeBucket {
+			continue // its files are not merged, and their order is that of their making
+		}
 		first := old.next([]byte(id.Partition), id.Bucket)
 		files := f.added[id]
 		if st.primaryKey() {

@@ -66,7 +66,7 @@ func (t *FileStore) Locate(ctx context.Context, at snapshot.Ref, keys []arrow.Ar
 	}
 	for _, b := range r.targets {
 		id := commit.BucketID{Partition: string(b.part.image), Bucket: b.bucket}
-		if r.rule.dynamic {
+		if r.rule.dynamic || r.rule.postpone {
 			id.Bucket = commit.AnyBucket
 		}
 		out.Buckets = append(out.Buckets, id)

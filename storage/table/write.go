@@ -196,6 +196,12 @@ func (w *tableWriter) Write(ctx context.Context, b *vec.Batch, kinds []uint8) er
 			return err
 		}
 	} else {
+		if w.r.rule.postpone && w.r.counts == nil {
+			if err := w.restore(ctx); err != nil {
+				return err
+			}
+			w.r.counts = w.old.total
+		}
 		dest, one, err = w.r.route(ctx, w.t.dir, cols, n)
 	}
 	if err != nil {
@@ -320,12 +326,8 @@ func (w *tableWriter) meet(ctx context.Context) error {
 		b := w.r.targets[len(w.targets)]
 		s := &targetState{}
 		if w.r.rule.n > 0 || w.keyed {
-			if w.old == nil {
-				old, err := w.t.restore(ctx, w.st)
-				if err != nil {
-					return err
-				}
-				w.old = old.with(w.o.Overlay)
+			if err := w.restore(ctx); err != nil {
+				return err
 			}
 			if err := w.checkBuckets(b.part); err != nil {
 				return err
@@ -338,10 +340,22 @@ func (w *tableWriter) meet(ctx context.Context) error {
 	return nil
 }
 
+// restore finds what the writer goes on from.
+func (w *tableWriter) restore(ctx context.Context) error {
+	if w.old != nil {
+		return nil
+	}
+	old, err := w.t.restore(ctx, w.st)
+	if err == nil {
+		w.old = old.with(w.o.Overlay)
+	}
+	return err
+}
+
 // checkBuckets refuses to write to a partition whose files have another number
 // of buckets: a key could be in two places.
 func (w *tableWriter) checkBuckets(p *target) error {
-	if p.checked || w.o.Overwrite {
+	if p.checked || w.o.Overwrite || w.r.rule.n <= 0 {
 		return nil
 	}
 	p.checked = true
@@ -365,6 +379,9 @@ func (w *tableWriter) newFile(n uint32, first int64, charged bool) (datafile.Wri
 	}
 	if charged {
 		o.Account = w.o.Account
+	}
+	if w.r.targets[n].bucket == postponeBucket {
+		o.Prefix = w.st.postponePrefix()
 	}
 	return datafile.New(o)
 }
@@ -480,7 +497,7 @@ func (w *tableWriter) closeFile(ctx context.Context, n uint32, f datafile.Writer
 func (w *tableWriter) note(n uint32, files []*manifest.DataFile) {
 	b, t := w.r.targets[n], w.targets[n]
 	for _, f := range files {
-		t.entries = append(t.entries, manifest.Entry{Kind: manifest.Add, Partition: b.part.image, Bucket: b.bucket, TotalBuckets: w.r.rule.n, File: f})
+		t.entries = append(t.entries, manifest.Entry{Kind: manifest.Add, Partition: b.part.image, Bucket: b.bucket, TotalBuckets: w.r.totalBuckets(b), File: f})
 	}
 }
 

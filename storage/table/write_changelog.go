@@ -145,6 +145,6 @@ func (w *tableWriter) writeInput(ctx context.Context, s *share, at []uint32, kin
 func (w *tableWriter) noteLog(n uint32, files []*manifest.DataFile) {
 	b, t := w.r.targets[n], w.targets[n]
 	for _, f := range files {
-		t.log = append(t.log, manifest.Entry{Kind: manifest.Add, Partition: b.part.image, Bucket: b.bucket, TotalBuckets: w.r.rule.n, File: f})
+		t.log = append(t.log, manifest.Entry{Kind: manifest.Add, Partition: b.part.image, Bucket: b.bucket, TotalBuckets: w.r.totalBuckets(b), File: f})
 	}
 }

@@ -66,6 +66,14 @@ func (st *state) refuseWrite() error {
 	switch {
 	case n != -1 && st.crossPartition():
 		return un("a primary key that does not hold every partition column and fixed buckets")
+	case n == postponeBucket:
+		direct, err := o.Bool("postpone.batch-write-fixed-bucket", true)
+		if err != nil {
+			return err
+		}
+		if p := o.Enum("changelog-producer", "none"); !direct && p == "input" {
+			return un("postponed buckets, postpone.batch-write-fixed-bucket = false and changelog-producer = " + p)
+		}
 	case n == -1 || n > 0:
 	default:
 		return un(fmt.Sprintf("a primary key and bucket = %d", n))
@@ -125,9 +133,13 @@ type bucketRule struct {
 	// dynamic: an index says it (dynamicBuckets).
 	dynamic bool
 	cross   bool // an index of all keys says it (crossBuckets)
-	fn      binrow.BucketFunction
-	cols    []int // of the table's schema
-	types   []types.Type
+	// postpone: each partition has a number of its own, a new one fresh; unless
+	// direct, rows go to bucket-postpone.
+	postpone, direct bool
+	fresh            int32
+	fn               binrow.BucketFunction
+	cols             []int // of the table's schema
+	types            []types.Type
 }
 
 // bucketRule reads bucket, bucket-key and bucket-function.type.
@@ -142,7 +154,11 @@ func (st *state) bucketRule() (*bucketRule, error) {
 		r.dynamic = st.primaryKey() && !r.cross
 		return r, nil
 	}
-	if r.n <= 0 {
+	if r.n == postponeBucket && st.primaryKey() {
+		if err := r.postponeRule(st); err != nil {
+			return nil, err
+		}
+	} else if r.n <= 0 {
 		return nil, &fileio.UnsupportedError{Feature: fmt.Sprintf("writing to a table with bucket = %d", r.n)}
 	}
 	names := st.options.List("bucket-key")

@@ -20,7 +20,8 @@ type router struct {
 	partCols  []int
 	partTypes []types.Type
 
-	dyn *dynamicBuckets // of a table with dynamic buckets
+	dyn    *dynamicBuckets  // of a table with dynamic buckets
+	counts map[string]int32 // numbers of buckets by partition, of a table with postponed ones
 
 	parts   map[string]*target
 	targets []*bucketTarget
@@ -31,7 +32,8 @@ type target struct {
 	image   []byte
 	path    string // "k=v/"
 	buckets map[int32]uint32
-	checked bool // for its files' number of buckets
+	checked bool  // for its files' number of buckets
+	count   int32 // number of buckets, of a table with postponed buckets; 0 = not known yet
 }
 
 // bucketTarget is one bucket that rows go to.
@@ -90,6 +92,9 @@ func (r *router) target(dir string, p *target, bucket int32) uint32 {
 func (r *router) route(ctx context.Context, dir string, cols []arrow.Array, n int) (dest []uint32, one uint32, err error) {
 	if r.dyn != nil {
 		return r.routeDynamic(ctx, dir, cols, n)
+	}
+	if r.rule.postpone {
+		return r.routePostpone(dir, cols, n)
 	}
 	buckets, err := r.rule.buckets(cols, n)
 	if err != nil {
