@@ -77,6 +77,8 @@ func javaCases() []javaCase {
 		group("groups aggregate", map[string]string{"fields.a.aggregate-function": "sum", "fields.b.aggregate-function": "listagg", "fields.c.aggregate-function": "max", "fields.d.aggregate-function": "product", "fields.e.aggregate-function": "last_non_null_value"}),
 		group("groups first and last", map[string]string{"fields.a.aggregate-function": "first_value", "fields.b.aggregate-function": "first_non_null_value", "fields.c.aggregate-function": "last_value", "fields.d.aggregate-function": "last_non_null_value"}),
 		group("groups retract aggregates", map[string]string{"fields.a.aggregate-function": "sum", "fields.b.aggregate-function": "last_value", "fields.c.aggregate-function": "max", "fields.c.ignore-retract": "true", "fields.d.aggregate-function": "last_non_null_value"}).with("+I", "+I", "+U", "-D", "-U"),
+		{name: "groups of other types", options: map[string]string{"merge-engine": "partial-update", "fields.g1,g2.sequence-group": "a", "fields.g3.sequence-group": "b", "fields.g4.sequence-group": "c"},
+			cols: []string{"k INT NOT NULL", "a INT", "g1 STRING", "g2 DOUBLE", "b INT", "g3 DECIMAL(25, 3)", "c INT", "g4 TIMESTAMP(6)"}, kinds: []string{"+I", "+I", "-D"}},
 		aggregated("sum", nil, numberCols...),
 		aggregated("sum", nil, numberCols...).with("+I", "+I", "+U", "-D", "-U"),
 		aggregated("sum", map[string]string{"aggregation.remove-record-on-delete": "true"}, numberCols...).with("+I", "+U", "-D"),

@@ -53,12 +53,13 @@ type seqGroup struct {
 	remove    bool // a field is in partial-update.remove-record-on-sequence-group
 	aggregate bool // a wanted column of the group has an aggregate function
 
-	seq   *SequenceKeys
-	empty []uint64 // bit: all fields are NULL; nil = never
-	cur   int32    // row whose fields the key has so far, -1 = none
-	own   []int32  // per key: the row that the fields come from
-	rows  []int32  // per key: the row that the other columns come from
-	ops   []aggregate.Op
+	seq     *SequenceKeys
+	empty   []uint8 // 1: all fields are NULL; nil = never
+	cur     int32   // row whose fields the key has so far, -1 = none
+	own     []int32 // per key: the row that the fields come from
+	rows    []int32 // per key: the row that the other columns come from
+	ops     []aggregate.Op
+	scratch []uint8
 }
 
 // columnPlan is how a wanted column comes about.
@@ -293,31 +294,27 @@ func (g *seqGroup) prepare(v *Versions, n int) {
 		clear(g.ops)
 	}
 	// Empty where no field is valid.
-	some := false
+	g.empty = nil
 	for _, c := range cols {
 		if valid, _ := vec.Validity(c); valid == nil {
-			g.empty = nil
 			return
 		}
 	}
-	g.empty = grow(g.empty, (v.N+63)/64)
-	clear(g.empty)
-next:
-	for i := range v.N {
-		for _, c := range cols {
-			if valid, off := vec.Validity(c); vec.BitAt(valid, off+i) {
-				continue next
+	g.empty = grow(g.scratch, v.N)
+	g.scratch = g.empty
+	for j, c := range cols {
+		valid, off := vec.Validity(c)
+		for i := range g.empty {
+			null := ^valid[(off+i)>>3] >> ((off + i) & 7) & 1
+			if j > 0 {
+				null &= g.empty[i]
 			}
+			g.empty[i] = null
 		}
-		g.empty[i>>6] |= 1 << (i & 63)
-		some = true
-	}
-	if !some {
-		g.empty = nil
 	}
 }
 
-func (g *seqGroup) isEmpty(i int) bool { return g.empty != nil && g.empty[i>>6]&(1<<(i&63)) != 0 }
+func (g *seqGroup) isEmpty(i int) bool { return g.empty != nil && g.empty[i] != 0 }
 
 // newer reports whether row i is not before what the key has so far.
 func (g *seqGroup) newer(i int) bool { return g.cur < 0 || g.seq.compare(i, int(g.cur)) >= 0 }
