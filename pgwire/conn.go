@@ -49,7 +49,8 @@ type conn struct {
 	pipeline bool
 	sink     sink
 	styles   styleCache
-	watch    *watch // while a statement runs
+	watch    watcher // while a statement runs
+	msg      bindMessage
 
 	// reported are the values last sent by ParameterStatus, pending the names
 	// whose new value waits for the next ReadyForQuery.
@@ -70,6 +71,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	c.out = writer{nc: nc, plain: true}
 	c.ctx, c.cancel = context.WithCancelCause(context.Background())
 	c.sink.c = c
+	c.watch = watcher{r: &c.in, after: s.cfg.WatchDelay, gone: func() { c.cancel(errClientGone) }}
 	return c
 }
 
@@ -215,18 +217,15 @@ func (c *conn) read() (byte, []byte, error) {
 
 // running runs f, which executes a statement, and watches the client meanwhile.
 func (c *conn) running(f func() error) error {
-	c.watch = c.in.watchAfter(c.srv.cfg.WatchDelay, func() { c.cancel(errClientGone) })
-	defer c.endWatch()
-	defer func() { c.in.chunk = readChunk }() // COPY may have enlarged it
+	c.watch.begin()
+	defer c.ran()
 	return f()
 }
 
-// endWatch stops the watch, if there is one: the reader is the connection's again.
-func (c *conn) endWatch() {
-	if c.watch != nil {
-		c.watch.end()
-		c.watch = nil
-	}
+// ran ends what running began.
+func (c *conn) ran() {
+	c.in.chunk = readChunk // COPY may have enlarged it
+	c.watch.end()
 }
 
 // farewell sends the last message, if err asks for one, and logs what was not an

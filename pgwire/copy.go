@@ -34,7 +34,7 @@ func (w *writer) copyStart(typ byte, bin bool, columns int) {
 // CopyIn implements engine.CopySink.
 func (s *sink) CopyIn(ctx context.Context, bin bool, columns int) (io.Reader, error) {
 	c := s.c
-	c.endWatch() // from here on the reader is ours; a lost client is seen at once
+	c.watch.end() // from here on the reader is ours; a lost client is seen at once
 	c.in.chunk = copyChunk
 	c.out.copyStart('G', bin, columns)
 	if err := c.out.flush(); err != nil {

@@ -3,6 +3,7 @@ package pgwire
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -60,43 +61,43 @@ func (c *conn) parse(body []byte) error {
 
 // bind answers Bind.
 func (c *conn) bind(body []byte) error {
-	var m pgproto3.Bind
-	if m.Decode(body) != nil {
+	m := &c.msg
+	if !m.decode(body) {
 		return c.fail(malformed())
 	}
-	p, err := c.sess.Statement(m.PreparedStatement)
+	p, err := c.sess.Statement(string(m.statement))
 	if err != nil {
 		return c.fail(err)
 	}
-	if n, k := len(m.ParameterFormatCodes), len(m.Parameters); n > 1 && n != k {
+	if n, k := len(m.formats), len(m.params); n > 1 && n != k {
 		return c.fail(pgerr.New(pgerr.ProtocolViolation, "bind message has %d parameter formats but %d parameters", n, k))
 	}
-	if n, k := len(m.Parameters), len(p.Params); n != k {
+	if n, k := len(m.params), len(p.Params); n != k {
 		return c.fail(pgerr.New(pgerr.ProtocolViolation, "bind message supplies %d parameters, but prepared statement \"%s\" requires %d",
 			n, p.Name, k))
 	}
-	args := make([]types.Datum, len(m.Parameters))
+	args := make([]types.Datum, len(m.params))
 	d := decoder{style: c.styles.get(c.sess), sess: c.sess}
-	for i, b := range m.Parameters {
+	for i, b := range m.params {
 		if b == nil {
 			continue
 		}
 		f := int16(0)
-		switch n := len(m.ParameterFormatCodes); {
+		switch n := len(m.formats); {
 		case n == 1:
-			f = m.ParameterFormatCodes[0]
+			f = m.formats[0]
 		case n > 1:
-			f = m.ParameterFormatCodes[i]
+			f = m.formats[i]
 		}
 		if args[i], err = d.param(p.Params[i], b, f, i+1); err != nil {
 			return c.fail(err)
 		}
 	}
-	formats, err := resultFormats(m.ResultFormatCodes, len(p.Columns))
+	formats, err := resultFormats(m.results, len(p.Columns))
 	if err != nil {
 		return c.fail(err)
 	}
-	if _, err := c.sess.Bind(c.ctx, m.DestinationPortal, p, args, formats); err != nil {
+	if _, err := c.sess.Bind(c.ctx, string(m.portal), p, args, formats); err != nil {
 		return c.fail(err)
 	}
 	c.out.simple('2')
@@ -104,18 +105,21 @@ func (c *conn) bind(body []byte) error {
 }
 
 // resultFormats spreads the format codes of Bind over n columns: none is text
-// for all, one is for all, else there is one each.
+// for all, one is for all, else there is one each. codes is not kept.
 func resultFormats(codes []int16, n int) ([]int16, error) {
 	for _, f := range codes {
 		if f != 0 && f != 1 {
 			return nil, badFormat(f)
 		}
 	}
-	if n == 0 || len(codes) == 0 {
+	if n == 0 || len(codes) == 0 || len(codes) == 1 && codes[0] == 0 {
+		if n <= len(allText) {
+			return allText[:n:n], nil
+		}
 		return make([]int16, n), nil
 	}
 	if len(codes) == n {
-		return codes, nil
+		return slices.Clone(codes), nil
 	}
 	if len(codes) != 1 {
 		return nil, pgerr.New(pgerr.ProtocolViolation, "bind message has %d result formats but query has %d columns", len(codes), n)
@@ -126,6 +130,9 @@ func resultFormats(codes []int16, n int) ([]int16, error) {
 	}
 	return out, nil
 }
+
+// allText are the formats of most results. Read only.
+var allText [64]int16
 
 func badFormat(f int16) error {
 	return pgerr.New(pgerr.InvalidParameterValue, "unsupported format code: %d", f)
@@ -211,12 +218,7 @@ func (c *conn) execute(body []byte) error {
 		return c.fail(err)
 	}
 	c.sink.portal(p.Columns, p.Formats)
-	var tag string
-	err = c.running(func() error {
-		var err error
-		tag, err = c.sess.Run(c.ctx, p, limit, &c.sink)
-		return err
-	})
+	tag, err := c.runPortal(p, limit)
 	switch {
 	case err != nil:
 		return c.fail(err)
@@ -230,6 +232,13 @@ func (c *conn) execute(body []byte) error {
 		return c.out.flush()
 	}
 	return nil
+}
+
+// runPortal is Session.Run as running has it.
+func (c *conn) runPortal(p *engine.Portal, limit int) (string, error) {
+	c.watch.begin()
+	defer c.ran()
+	return c.sess.Run(c.ctx, p, limit, &c.sink)
 }
 
 func errAborted() error {

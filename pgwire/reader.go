@@ -5,9 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"os"
-	"sync/atomic"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 )
@@ -165,55 +162,4 @@ func (r *reader) message() (typ byte, body []byte, err error) {
 		return 0, nil, err
 	}
 	return typ, r.take(n + 1)[5:], nil
-}
-
-// watch reads from the socket while a statement runs, so that a client that
-// vanishes is noticed. What it reads are pipelined messages, which stay in the
-// buffer for later.
-type watch struct {
-	r     *reader
-	timer *time.Timer
-	stop  atomic.Bool
-	done  chan struct{}
-	gone  func()
-}
-
-// watchAfter begins to watch after d; gone is called, from another goroutine,
-// when the client closes. Until end has returned the reader must not be used,
-// and nobody may hold bytes of its buffer: messages are copied where needed.
-func (r *reader) watchAfter(d time.Duration, gone func()) *watch {
-	w := &watch{r: r, done: make(chan struct{}), gone: gone}
-	w.timer = time.AfterFunc(d, w.run)
-	return w
-}
-
-func (w *watch) run() {
-	defer close(w.done)
-	r := w.r
-	for r.w-r.r < maxAhead && !w.stop.Load() {
-		r.room(r.w - r.r + 1)
-		n, err := r.nc.Read(r.buf[r.w:])
-		r.w += n
-		if err == nil {
-			continue
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return // end interrupted us, or the server shuts down
-		}
-		r.err = err
-		w.gone()
-		return
-	}
-}
-
-// end stops the watch and waits for its goroutine. The read deadline is cleared:
-// a request to interrupt is found by its flag.
-func (w *watch) end() {
-	if w.timer.Stop() {
-		return
-	}
-	w.stop.Store(true)
-	w.r.nc.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a closed socket ends the read as well
-	<-w.done
-	w.r.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
 }
