@@ -34,10 +34,11 @@ const (
 
 // gatherScratch is memory that rounds use again.
 type gatherScratch struct {
-	place, vplace []uint32 // of keys, of versions
-	src, ownSrc   []uint16
-	row, ownRow   []uint32
-	live          []uint16
+	at       []uint32 // of keys, see layout
+	src, own []uint16
+	row      []uint32
+	ownRow   []uint32
+	live     []uint16
 }
 
 // preparePhases finds what each phase reads and makes its engine.
@@ -105,7 +106,7 @@ func (m *Reader) firstPhase() int {
 
 // payload reads the columns of the round's keys and gathers them in order.
 func (m *Reader) payload(ctx context.Context) ([]arrow.Array, int, error) {
-	n := len(m.src)
+	n := m.out.n
 	out := make([]arrow.Array, len(m.o.Columns))
 	if m.o.Filter != nil {
 		got, live, err := m.gather(ctx, phaseFilter)
@@ -158,20 +159,20 @@ func (m *Reader) payload(ctx context.Context) ([]arrow.Array, int, error) {
 	return out, n, nil
 }
 
-// narrow keeps the keys sel and renumbers their rows within the segments.
+// narrow keeps the keys sel; what the segments have to read is found anew.
 func (m *Reader) narrow(sel []uint16) {
-	kept := make([][]uint32, len(m.segs))
-	take := func(src uint16, row uint32) uint32 {
-		kept[src] = append(kept[src], m.segs[src].keep[row])
-		return uint32(len(kept[src]) - 1)
+	o, v := &m.out, &m.vers
+	o.flatten()
+	for i := range m.segs {
+		m.segs[i].need = 0
 	}
-	v := &m.vers
 	keys, rows := 0, 0
 	for i, s := range sel {
-		src, row := m.src[s], m.row[s]
-		m.src[i] = src
+		src, row := o.src[s], o.row[s]
+		o.src[i] = src
 		if src != folded {
-			m.row[i] = take(src, row)
+			o.row[i] = row
+			m.segs[src].want(row, 1)
 			continue
 		}
 		from := uint32(0)
@@ -187,10 +188,11 @@ func (m *Reader) narrow(sel []uint16) {
 			v.result[keys] = v.result[row]
 		}
 		for j := from; j < end; j++ {
-			v.src[rows], v.row[rows], v.kinds[rows] = v.src[j], take(v.src[j], v.row[j]), v.kinds[j]
+			v.src[rows], v.row[rows], v.kinds[rows] = v.src[j], v.row[j], v.kinds[j]
+			m.segs[v.src[rows]].want(v.row[rows], 1)
 			rows++
 		}
-		m.row[i] = uint32(keys)
+		o.row[i] = uint32(keys)
 		v.ends[keys] = uint32(rows)
 		keys++
 	}
@@ -201,160 +203,241 @@ func (m *Reader) narrow(sel []uint16) {
 	if v.result != nil {
 		v.result = v.result[:keys]
 	}
-	m.src, m.row = m.src[:len(sel)], m.row[:len(sel)]
-	for i := range m.segs {
-		m.segs[i].keep = kept[i]
-	}
+	o.n = len(sel)
+	o.src, o.row = o.src[:o.n], o.row[:o.n]
 }
 
-// denseShare is the share of winners, in percent, from which on a stretch of a
-// file is decoded whole and the losers are left out by the gather: dropping them
-// while decoding costs a second copy of the winners.
+// denseShare is the share of wanted rows, in percent, from which on a stretch of a
+// file is decoded whole: dropping the others while decoding costs a second copy of
+// the wanted ones.
 const denseShare = 60
 
+// layout decides how each segment is read, and finds where each wanted row will lie
+// in what is: at its row, or where few are wanted at its ordinal among them.
+// m.vers.at says so and, unless it is nil, the result, for keys of a flat output.
+func (m *Reader) layout() (at []uint32) {
+	o, v := &m.out, &m.vers
+	sparse := false
+	for i := range m.segs {
+		s := &m.segs[i]
+		s.keep = s.keep[:0]
+		s.sparse = s.need > 0 && s.need*100 < (s.last+1)*denseShare
+		sparse = sparse || s.sparse
+	}
+	if !sparse {
+		v.at = v.row
+		return nil
+	}
+	place := func(src uint16, row uint32) uint32 {
+		s := &m.segs[src]
+		if s.sparse {
+			s.keep = append(s.keep, row)
+			return uint32(len(s.keep) - 1)
+		}
+		return row
+	}
+	m.scratch.row = grow(m.scratch.row, len(v.row))
+	v.at = m.scratch.row
+	if m.all {
+		for i, src := range v.src {
+			v.at[i] = place(src, v.row[i])
+		}
+		return nil
+	}
+	o.flatten()
+	m.scratch.at = grow(m.scratch.at, o.n)
+	at = m.scratch.at
+	j := uint32(0)
+	for i, src := range o.src {
+		if src != folded {
+			at[i] = place(src, o.row[i])
+			continue
+		}
+		at[i] = o.row[i]
+		for end := v.ends[o.row[i]]; j < end; j++ {
+			v.at[j] = place(v.src[j], v.row[j])
+		}
+	}
+	return at
+}
+
 // readParts reads a phase's columns of every segment: by column, by segment, with
-// room for one more source. whole says that a segment was read with rows that are
-// not wanted, see segment.base.
-func (m *Reader) readParts(ctx context.Context, ph int) (parts [][]arrow.Array, whole bool, err error) {
+// room for one more source.
+func (m *Reader) readParts(ctx context.Context, ph int) (parts [][]arrow.Array, err error) {
 	cols := m.phases[ph].read
 	parts = make([][]arrow.Array, len(cols))
 	if len(cols) == 0 {
-		return parts, false, nil
+		return parts, nil
 	}
 	for i := range parts {
 		parts[i] = make([]arrow.Array, len(m.segs)+1)
 	}
 	for s := range m.segs {
 		g := &m.segs[s]
-		g.base = -1
-		if len(g.keep) == 0 {
+		if g.need == 0 {
 			continue
 		}
 		got, err := m.readSegment(ctx, g, ph, cols)
 		if err != nil {
-			return nil, false, err
+			return nil, err
 		}
-		whole = whole || g.base >= 0
 		for i := range cols {
 			parts[i][s] = got[i]
 		}
 	}
-	return parts, whole, nil
+	return parts, nil
 }
 
 // gather reads a phase's columns for the keys of the round and puts them in key
 // order. live are the keys that are left, nil = all: the first phase leaves out
 // those that were folded into nothing. It may be changed by the caller.
 func (m *Reader) gather(ctx context.Context, ph int) (out []arrow.Array, live []uint16, err error) {
-	p := &m.phases[ph]
+	p, o, v := &m.phases[ph], &m.out, &m.vers
 	out = make([]arrow.Array, len(p.out))
-	if len(p.out) == 0 && len(m.vers.ends) == 0 {
+	if len(p.out) == 0 && len(v.ends) == 0 {
 		return out, nil, nil
 	}
-	parts, whole, err := m.readParts(ctx, ph)
+	at := m.layout()
+	parts, err := m.readParts(ctx, ph)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(m.vers.ends) > 0 {
-		return m.gatherFolded(ph, parts, whole, out)
+	if live, err = m.foldPhase(ph, parts); err != nil {
+		return nil, nil, err
 	}
-	if len(m.segs) == 1 && (!whole || parts[0][0].Len() == len(m.src)) {
+	if !o.flat && len(o.spans)*4 > o.n {
+		o.flatten()
+	}
+	switch {
+	case !o.flat:
+		m.splice(p, parts, out)
+	case live != nil && len(live) == 0:
 		for i := range out {
-			out[i] = parts[i][0] // in order already
+			out[i] = vec.MakeNull(vec.Plain(p.types[i]), 0)
 		}
-		return out, nil, nil
+	default:
+		if at == nil {
+			at = o.row
+		}
+		m.gatherFlat(p, parts, at, live, out)
 	}
-	rows := m.row
-	if whole {
-		rows = m.places(&m.scratch.place, m.src, m.row)
-	}
-	for i := range out {
-		out[i] = vec.Gather(p.types[i], parts[i][:len(m.segs)], m.src, rows)
-	}
-	return out, nil, nil
+	return out, live, nil
 }
 
-// places returns where rows of the segments' keep lists lie in what the segments
-// were read as: the same ordinal, or the row counted from the first one read.
-func (m *Reader) places(into *[]uint32, src []uint16, row []uint32) []uint32 {
-	*into = grow(*into, len(row))
-	out := *into
-	for i, r := range row {
-		if s := src[i]; s != folded {
-			if g := &m.segs[s]; g.base >= 0 {
-				r = uint32(int64(g.keep[r]) + g.from - g.base)
+// splice puts a round's columns together from spans and patches.
+func (m *Reader) splice(p *phase, parts [][]arrow.Array, out []arrow.Array) {
+	o, v, s := &m.out, &m.vers, &m.scratch
+	if len(o.spans) == 1 && len(o.pos) == 0 {
+		sp := o.spans[0]
+		for i := range out {
+			out[i] = vec.Slice(parts[i][sp.seg], int(sp.row), int(sp.row+sp.n))
+		}
+		return
+	}
+	psrc := o.psrc
+	ownSrc, ownRow := o.psrc, o.prow
+	if len(v.ends) > 0 {
+		s.src, s.own, s.ownRow = grow(s.src, len(psrc)), grow(s.own, len(psrc)), grow(s.ownRow, len(psrc))
+		for i, src := range o.psrc {
+			s.src[i], s.own[i], s.ownRow[i] = src, src, o.prow[i]
+			if src == folded {
+				x := v.ownVersion(o.prow[i])
+				s.src[i] = uint16(len(m.segs))
+				s.own[i], s.ownRow[i] = v.src[x], v.at[x]
 			}
 		}
-		out[i] = r
+		psrc, ownSrc, ownRow = s.src, s.own, s.ownRow
 	}
-	return out
+	for i := range out {
+		src, row := psrc, o.prow
+		if p.fold[i] == ownValue {
+			src, row = ownSrc, ownRow
+		}
+		out[i] = spliceColumn(p.types[i], parts[i], o, src, row)
+	}
+}
+
+// gatherFlat gathers a round's columns row by row, of the keys live (nil: all).
+func (m *Reader) gatherFlat(p *phase, parts [][]arrow.Array, at []uint32, live []uint16, out []arrow.Array) {
+	o, v, s := &m.out, &m.vers, &m.scratch
+	src, row := o.src, at
+	ownSrc, ownRow := src, row
+	if len(v.ends) > 0 {
+		n := o.n
+		if live != nil {
+			n = len(live)
+		}
+		s.src, s.own, s.ownRow = grow(s.src, n), grow(s.own, n), grow(s.ownRow, n)
+		rows := make([]uint32, n)
+		for i := range n {
+			k := i
+			if live != nil {
+				k = int(live[i])
+			}
+			s.src[i], rows[i] = src[k], row[k]
+			s.own[i], s.ownRow[i] = src[k], row[k]
+			if src[k] == folded {
+				x := v.ownVersion(row[k])
+				s.src[i] = uint16(len(m.segs))
+				s.own[i], s.ownRow[i] = v.src[x], v.at[x]
+			}
+		}
+		src, row, ownSrc, ownRow = s.src, rows, s.own, s.ownRow
+	}
+	for i := range out {
+		if p.fold[i] == ownValue {
+			out[i] = vec.Gather(p.types[i], parts[i][:len(m.segs)], ownSrc, ownRow)
+		} else {
+			out[i] = vec.Gather(p.types[i], parts[i], src, row)
+		}
+	}
 }
 
 // maxRead is the most rows that a format's reader takes at once.
 const maxRead = 1 << 16
 
-// readSegment reads the winners of a segment, moving the run's lane forwards.
-// Where most rows win all are read, and base is set to the first of them.
+// readSegment reads the wanted rows of a segment, moving the run's lane forwards:
+// all rows from the segment's start to the last one, or of a sparse one those of
+// its keep list.
 func (m *Reader) readSegment(ctx context.Context, s *segment, phase int, cols []int) ([]arrow.Array, error) {
 	l := &s.run.lanes[phase]
 	in := &s.run.inputs[s.in]
-	first, last := s.from+int64(s.keep[0]), s.from+int64(s.keep[len(s.keep)-1])
 	if l.cols == nil || l.in != s.in || l.rg != s.rg {
 		if l.cols != nil {
 			_ = l.cols.Close()
 			l.cols = nil
 		}
 		rg := in.Ranges[s.rg]
-		rg.From = first // rows before the first winner are not even opened
+		rg.From = s.from // rows before are not even opened
+		if s.sparse {
+			rg.From += int64(s.keep[0])
+		}
 		c, err := in.Open(ctx, rg, cols)
 		if err != nil {
 			return nil, err
 		}
 		l.cols, l.in, l.rg, l.pos = c, s.in, s.rg, rg.From
 	}
-	if span := last - l.pos + 1; span <= maxRead && int64(len(s.keep))*100 >= span*denseShare {
-		s.base = l.pos
-		l.pos = last + 1
-		return l.cols.Read(ctx, int(span), nil)
+	start := s.from
+	if s.sparse {
+		start += int64(s.keep[0])
 	}
-	var parts [][]arrow.Array
-	keep := make([]uint16, 0, min(len(s.keep), maxRead))
-	for at := 0; at < len(s.keep); {
-		first := s.from + int64(s.keep[at])
-		for first-l.pos >= maxRead { // nothing wanted in between
-			if _, err := l.cols.Read(ctx, maxRead, []uint16{}); err != nil {
-				return nil, err
-			}
-			l.pos += maxRead
-		}
-		keep = keep[:0]
-		end := l.pos
-		for at < len(s.keep) {
-			row := s.from + int64(s.keep[at])
-			if row-l.pos >= maxRead {
-				break
-			}
-			keep = append(keep, uint16(row-l.pos))
-			end = row
-			at++
-		}
-		got, err := l.cols.Read(ctx, int(end-l.pos+1), keep)
-		if err != nil {
+	for l.pos < start {
+		n := min(start-l.pos, maxRead)
+		if _, err := l.cols.Read(ctx, int(n), []uint16{}); err != nil {
 			return nil, err
 		}
-		l.pos = end + 1
-		parts = append(parts, got)
+		l.pos += n
 	}
-	if len(parts) == 1 {
-		return parts[0], nil
-	}
-	out := make([]arrow.Array, len(cols))
-	for i := range cols {
-		one := make([]arrow.Array, len(parts))
-		for j := range parts {
-			one[j] = parts[j][i]
+	end := s.from + int64(s.last) + 1
+	var keep []uint16
+	if s.sparse {
+		keep = make([]uint16, len(s.keep))
+		for i, row := range s.keep {
+			keep[i] = uint16(row - s.keep[0])
 		}
-		out[i] = vec.Concat(vec.Plain(one[0].DataType()), one)
 	}
-	return out, nil
+	n := end - l.pos
+	l.pos = end
+	return l.cols.Read(ctx, int(n), keep)
 }

@@ -1,9 +1,7 @@
 package mergetree
 
 import (
-	"bytes"
 	"context"
-	"math"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -41,29 +39,30 @@ const (
 // round consumed, and their other columns are read when the round is over.
 type run struct {
 	m      *Reader
+	index  int // among the section's runs
 	inputs []Input
 	in     int // current input
 	rg     int // next range of it
 	rank   int64
 
-	cols   format.ColumnReader // key, sequence fields, sequence, kind
-	pos    int64               // next row to decode
-	end    int64               // of the current range
-	start  int64               // first row of the current window
-	rows   []uint16            // physical rows of the window, nil = all
-	keepb  []uint16
-	keys   Keys
-	user   Keys // user sequence fields, WordAndBytes
-	seq    []int64
-	kinds  []int16 // nil = no deletes in this file
-	p, n   int     // cursor and end in the window
-	hi, lo uint64  // words of the key under the cursor; all ones when done
-	done   bool
-	last   bool // the window reached the end of the key range
-	order  int64
-	active bool // the current range has a segment in this round
-	seg    uint16
-	lanes  []lane // readers of the other columns, by phase
+	cols  format.ColumnReader // key, sequence fields, sequence, kind
+	pos   int64               // next row to decode
+	end   int64               // of the current range
+	start int64               // first row of the current window
+	rows  []uint16            // physical rows of the window, nil = all
+	keepb []uint16
+	keys  Keys
+	user  Keys // user sequence fields, WordAndBytes
+	seq   []int64
+	kinds []int16 // nil = no deletes in this file
+	p, n  int     // cursor and end in the window
+	q     int     // end of what the round takes
+	odd   bool    // there are retractions in it
+	done  bool
+	last  bool // the window reached the end of the key range
+	order int64
+	seg   uint16 // of this round
+	lanes []lane // readers of the other columns, by phase
 }
 
 // lane reads one phase's columns along a run: always forwards, range by range.
@@ -116,17 +115,8 @@ func (r *run) load(ctx context.Context) error {
 			}
 		}
 		if r.p < r.n {
-			r.peek()
 			return nil
 		}
-	}
-}
-
-// peek copies the words of the key under the cursor to where comparisons look.
-func (r *run) peek() {
-	r.hi = r.keys.Hi[r.p]
-	if r.m.form == TwoWords {
-		r.lo = r.keys.Lo[r.p]
 	}
 }
 
@@ -180,7 +170,6 @@ func fillUser(k *Keys, ts []types.Type, cols []arrow.Array, n int, desc bool) {
 
 func (r *run) nextRange(ctx context.Context) (bool, error) {
 	r.closeCols()
-	r.active = false
 	for r.in < len(r.inputs) && r.rg >= len(r.inputs[r.in].Ranges) {
 		r.in, r.rg = r.in+1, 0
 	}
@@ -210,7 +199,7 @@ func (r *run) nextRange(ctx context.Context) (bool, error) {
 }
 
 func (r *run) finish() {
-	r.done, r.hi, r.lo = true, math.MaxUint64, math.MaxUint64
+	r.done = true
 	r.closeCols()
 }
 
@@ -243,89 +232,13 @@ func (r *run) physical(i int) int64 {
 	return r.start + int64(i)
 }
 
-// segment returns the segment that takes the winners of the current range,
-// beginning one if this round has none yet.
-func (r *run) segment() *segment {
-	if !r.active {
-		r.active = true
-		r.seg = uint16(len(r.m.segs))
-		r.m.segs = append(r.m.segs, segment{run: r, in: r.in, rg: r.rg - 1, from: r.physical(r.p)})
-	}
-	return &r.m.segs[r.seg]
-}
-
 // segment is what one round consumed of one range of one file.
 type segment struct {
 	run    *run
 	in, rg int
-	from   int64    // row that keep counts from
-	keep   []uint32 // winners
-	base   int64    // first row of the arrays read, when losers were read too; else -1
-}
-
-// keyLess reports whether the key under a's cursor is smaller than b's; neither
-// has ended.
-func keyLess(form Form, a, b *run) bool {
-	if a.hi != b.hi || form == OneWord {
-		return a.hi < b.hi
-	}
-	if form == TwoWords {
-		return a.lo < b.lo
-	}
-	return bytes.Compare(a.keys.At(a.p), b.keys.At(b.p)) < 0
-}
-
-// compare orders the rows under two cursors whose first key words are equal:
-// rest of the key, user sequence, sequence, retract before add. Ended runs come
-// last.
-func (m *Reader) compare(a, b *run) int {
-	if a.done || b.done {
-		switch {
-		case !a.done:
-			return -1
-		case !b.done:
-			return 1
-		}
-		return 0
-	}
-	switch m.form {
-	case TwoWords:
-		if a.lo != b.lo {
-			if a.lo < b.lo {
-				return -1
-			}
-			return 1
-		}
-	case WordAndBytes:
-		if c := bytes.Compare(a.keys.At(a.p), b.keys.At(b.p)); c != 0 {
-			return c
-		}
-	}
-	if len(m.o.SequenceCols) > 0 {
-		if c := bytes.Compare(a.user.At(a.p), b.user.At(b.p)); c != 0 {
-			return c
-		}
-	}
-	if a.order != b.order {
-		if a.order < b.order {
-			return -1
-		}
-		return 1
-	}
-	if m.bySequence {
-		if x, y := a.seq[a.p], b.seq[b.p]; x != y {
-			if x < y {
-				return -1
-			}
-			return 1
-		}
-	}
-	ra, rb := a.retract(a.p), b.retract(b.p)
-	switch {
-	case ra == rb:
-		return 0
-	case ra:
-		return -1
-	}
-	return 1
+	from   int64 // row that others count from
+	// need rows between first and last are wanted.
+	need, first, last uint32
+	sparse            bool
+	keep              []uint32 // where sparse
 }

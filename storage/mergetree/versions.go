@@ -37,7 +37,7 @@ func (m *Reader) NextVersions(ctx context.Context) (*VersionBatch, error) {
 			if len(m.sections) == 0 {
 				return nil, nil
 			}
-			if err := m.start(ctx, m.sections[0]); err != nil {
+			if err := m.start(m.sections[0]); err != nil {
 				return nil, err
 			}
 			m.sections = m.sections[1:]
@@ -45,11 +45,12 @@ func (m *Reader) NextVersions(ctx context.Context) (*VersionBatch, error) {
 		if err := m.round(ctx); err != nil {
 			return nil, err
 		}
+		if m.ended {
+			m.closeRuns()
+			continue
+		}
 		if len(m.vers.ends) > 0 {
 			return m.versions(ctx)
-		}
-		if m.tree.winner().done {
-			m.closeRuns()
 		}
 	}
 }
@@ -58,20 +59,17 @@ func (m *Reader) NextVersions(ctx context.Context) (*VersionBatch, error) {
 func (m *Reader) versions(ctx context.Context) (*VersionBatch, error) {
 	v := &m.vers
 	p := &m.phases[phaseRest]
-	parts, whole, err := m.readParts(ctx, phaseRest)
+	m.layout()
+	parts, err := m.readParts(ctx, phaseRest)
 	if err != nil {
 		return nil, err
-	}
-	row := v.row
-	if whole {
-		row = m.places(&m.scratch.vplace, v.src, v.row)
 	}
 	b := &VersionBatch{
 		Versions: Versions{N: len(v.src), Ends: v.ends, Kinds: v.kinds, Cols: make([]arrow.Array, len(p.out))},
 		Seq:      v.seq, Tag: v.tag, Pos: v.pos, Keys: make([][]byte, len(v.ends)),
 	}
 	for i := range b.Cols {
-		b.Cols[i] = vec.Decode(vec.Gather(p.types[i], parts[i][:len(m.segs)], v.src, row))
+		b.Cols[i] = vec.Decode(vec.Gather(p.types[i], parts[i][:len(m.segs)], v.src, v.at))
 	}
 	from := 0
 	for i, end := range v.keyEnds {
@@ -84,22 +82,21 @@ func (m *Reader) versions(ctx context.Context) (*VersionBatch, error) {
 // noteStretch notes rows [from, q) of w's window, keys of which no other run has
 // a version.
 func (m *Reader) noteStretch(w *run, from, q int) {
-	seg := w.segment()
+	seg := &m.segs[w.seg]
 	v, n := &m.vers, q-from
-	at := uint32(len(seg.keep))
 	first := uint32(len(v.src))
 	v.src, v.row, v.kinds, v.ends = slices.Grow(v.src, n), slices.Grow(v.row, n), slices.Grow(v.kinds, n), slices.Grow(v.ends, n)
 	v.seq, v.pos, v.tag, v.keyEnds = slices.Grow(v.seq, n), slices.Grow(v.pos, n), slices.Grow(v.tag, n), slices.Grow(v.keyEnds, n)
 	tag := w.inputs[w.in].Tag
 	for i := range n {
-		pos := w.physical(from + i)
-		v.src, v.row = append(v.src, w.seg), append(v.row, at+uint32(i))
+		rel := w.rel(m, from+i)
+		v.src, v.row = append(v.src, w.seg), append(v.row, rel)
 		v.kinds = append(v.kinds, uint8(w.kinds[from+i]))
 		v.ends = append(v.ends, first+uint32(i)+1)
-		v.seq, v.pos, v.tag = append(v.seq, w.seq[from+i]), append(v.pos, pos), append(v.tag, tag)
+		v.seq, v.pos, v.tag = append(v.seq, w.seq[from+i]), append(v.pos, seg.from+int64(rel)), append(v.tag, tag)
 		v.keys = m.o.Codec.appendKey(v.keys, &w.keys, from+i)
 		v.keyEnds = append(v.keyEnds, len(v.keys))
-		seg.keep = append(seg.keep, uint32(pos-seg.from))
+		seg.want(rel, 1)
 	}
 	v.odd = true
 }
