@@ -92,6 +92,7 @@ type compaction struct {
 	drop    *readPlan // no retractions
 	all     *readPlan // the table's columns only, for those who see every version
 	expire  *mergetree.Expire
+	alone   bool // there is one job: it may have every core
 	scan    Scan
 	dvs     map[string]vector
 	refs    map[string]*manifest.DeletionVectorRef
@@ -109,6 +110,7 @@ type compaction struct {
 // job is what is done to one bucket, or to one pack of an append table.
 type job struct {
 	id           commit.BucketID
+	part         *partition
 	dir          string
 	totalBuckets int32
 	entries      map[*manifest.DataFile]manifest.Entry // of the inputs
@@ -223,6 +225,7 @@ func (c *compaction) jobs(ctx context.Context, claimed map[commit.BucketID]bool)
 	for _, j := range out {
 		c.total += j.rows
 	}
+	c.alone = len(out) == 1
 	return out, nil
 }
 
@@ -239,7 +242,7 @@ func (c *compaction) bucketJobs(ctx context.Context, id commit.BucketID, entries
 		by[e.File] = e
 	}
 	newJob := func() *job {
-		return &job{id: id, dir: c.p.bucketDir(part, id.Bucket), totalBuckets: entries[0].TotalBuckets, entries: by}
+		return &job{id: id, part: part, dir: c.p.bucketDir(part, id.Bucket), totalBuckets: entries[0].TotalBuckets, entries: by}
 	}
 	if c.keyed {
 		j := newJob()

@@ -56,6 +56,7 @@ type keyMerge struct {
 	write  bool  // make data
 	ignore bool  // ignore-delete
 	same   *rowEquality
+	expire *mergetree.Expire
 	seqCol []int // sequence.field
 	seqTyp []types.Type
 	desc   bool
@@ -255,6 +256,17 @@ func (m *keyMerge) lookup(ctx context.Context, b *mergetree.VersionBatch) (*look
 	}
 	if out.cols, err = m.look.columns(out.hits, cols); err != nil {
 		return nil, err
+	}
+	if m.expire != nil {
+		live := map[uint16]bool{}
+		for _, i := range m.expire.Keeps(out.cols[m.expire.Column], nil) {
+			live[i] = true
+		}
+		for k, h := range m.hit {
+			if h >= 0 && !live[uint16(h)] {
+				m.hit[k] = -1 // as if it were gone already
+			}
+		}
 	}
 	if len(m.seqCol) > 0 {
 		// One ordering over both kinds of rows: versions, then what was looked up.
@@ -512,7 +524,7 @@ func (m *keyMerge) withoutEqual(log *rowBatch, pairs []int, srcs func(int) []arr
 // are wanted, marks takes the rows that are found in higher levels.
 func (c *compaction) newKeyMerge(j *job, write bool, marks map[string]*dv.Vector) (*keyMerge, error) {
 	st, o := c.p.state, c.opts
-	m := &keyMerge{write: write, drop: j.unit.DropDelete, ignore: st.ignoreDelete(), seqCol: c.all.seqCols, desc: c.all.seqDesc}
+	m := &keyMerge{write: write, expire: c.expire, drop: j.unit.DropDelete, ignore: st.ignoreDelete(), seqCol: c.all.seqCols, desc: c.all.seqDesc}
 	for _, f := range st.schema.Fields {
 		m.types = append(m.types, f.Type.Arrow())
 	}
@@ -582,12 +594,12 @@ func (c *compaction) looksUp(j *job, s *compact.Step) bool {
 
 // rewriteVersions merges what split names, writing data files if write is set and
 // a changelog if the table has one.
-func (c *compaction) rewriteVersions(ctx context.Context, j *job, split Split, write bool, out *outcome, rows func(int64)) (after []*manifest.DataFile, err error) {
+func (c *compaction) rewriteVersions(ctx context.Context, j *job, im *piece, split Split, write bool, out *outcome, rows func(int64)) (after []*manifest.DataFile, err error) {
 	m, err := c.newKeyMerge(j, write, out.marks)
 	if err != nil {
 		return nil, err
 	}
-	r := newMergeReader(&piece{read: c.all, dir: j.dir}, split, ReadOptions{Counters: &format.Counters{}})
+	r := newMergeReader(im, split, ReadOptions{Counters: &format.Counters{}})
 	defer r.Close() //nolint:errcheck // a reader
 	if err := r.open(ctx); err != nil {
 		return nil, err

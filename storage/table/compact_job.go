@@ -2,6 +2,7 @@ package table
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/paimon-sql/paimon-sql/storage/compact"
 	"github.com/paimon-sql/paimon-sql/storage/datafile"
@@ -12,9 +13,9 @@ import (
 // do does a job. Nothing is left behind when it fails.
 func (c *compaction) do(ctx context.Context, j *job) (*outcome, error) {
 	out := &outcome{job: j}
-	told := int64(0)
+	var told atomic.Int64
 	rows := func(n int64) {
-		told += n
+		told.Add(n)
 		if c.o.Progress != nil {
 			c.o.Progress(c.done.Add(n), c.total)
 		}
@@ -29,7 +30,7 @@ func (c *compaction) do(ctx context.Context, j *job) (*outcome, error) {
 		c.remove(ctx, out)
 		return nil, err
 	}
-	rows(j.rows - told) // those that were merged away
+	rows(j.rows - told.Load()) // those that were merged away
 	return out, nil
 }
 

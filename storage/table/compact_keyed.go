@@ -1,9 +1,14 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"runtime"
+	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/paimon-sql/paimon-sql/index/dv"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -152,10 +157,6 @@ func (t *FileStore) moment(ctx context.Context, st *state, o *compact.Options, l
 // doKeyed does the steps of a job.
 func (c *compaction) doKeyed(ctx context.Context, j *job, out *outcome, rows func(int64)) error {
 	out.marks = map[string]*dv.Vector{}
-	read := c.keep
-	if j.unit.DropDelete {
-		read = c.drop
-	}
 	for i := range j.steps {
 		s := &j.steps[i]
 		move := func() {
@@ -182,18 +183,7 @@ func (c *compaction) doKeyed(ctx context.Context, j *job, out *outcome, rows fun
 			}
 			split.Sections = append(split.Sections, runs)
 		}
-		free, err := c.charge(mergeMemory(split.Sections))
-		if err != nil {
-			return err
-		}
-		var after []*manifest.DataFile
-		if s.Upgrade != nil || c.looksUp(j, s) {
-			after, err = c.rewriteVersions(ctx, j, split, s.Upgrade == nil, out, rows)
-		} else {
-			r := newMergeReader(&piece{read: read, dir: j.dir}, split, ReadOptions{BatchRows: 1 << 16, Counters: &format.Counters{}})
-			after, err = c.write(ctx, j, r, j.unit.Level, 0, out, rows)
-		}
-		free()
+		after, err := c.rewrite(ctx, j, s, split, out, rows)
 		switch {
 		case err != nil:
 			return err
@@ -212,6 +202,138 @@ func (st *state) looksUp() bool {
 	o := st.options
 	return o.Enum("changelog-producer", "none") == "lookup" || o.Flag("deletion-vectors.enabled", false) ||
 		st.mergeEngine() == "first-row" || o.Flag("force-lookup", false)
+}
+
+// rewrite merges a step's sections, in several key ranges side by side when they
+// are big, and returns the data files in key order.
+func (c *compaction) rewrite(ctx context.Context, j *job, s *compact.Step, split Split, out *outcome, rows func(int64)) ([]*manifest.DataFile, error) {
+	versions := s.Upgrade != nil || c.looksUp(j, s)
+	bounds, err := c.bounds(ctx, j, s)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	read := c.keep
+	if j.unit.DropDelete {
+		read = c.drop
+	}
+	parts := make([]*outcome, len(bounds)+1)
+	files := make([][]*manifest.DataFile, len(parts))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(compactParallel)
+	for i := range parts {
+		var from, to []byte
+		if i > 0 {
+			from = bounds[i-1]
+		}
+		if i < len(bounds) {
+			to = bounds[i]
+		}
+		part := &outcome{job: j, marks: map[string]*dv.Vector{}}
+		parts[i] = part
+		sp := split
+		sp.Sections = within(j, s, split.Sections, from, to)
+		g.Go(func() error {
+			free, err := c.charge(mergeMemory(sp.Sections))
+			if err != nil {
+				return err
+			}
+			defer free()
+			im := &piece{dir: j.dir, from: from, to: to}
+			if versions {
+				im.read = c.all
+				files[i], err = c.rewriteVersions(gctx, j, im, sp, s.Upgrade == nil, part, rows)
+				return err
+			}
+			im.read = read
+			r := newMergeReader(im, sp, ReadOptions{BatchRows: 1 << 16, Counters: &format.Counters{}})
+			files[i], err = c.write(gctx, j, r, j.unit.Level, 0, part, rows)
+			return err
+		})
+	}
+	err = g.Wait()
+	for _, p := range parts {
+		out.made = append(out.made, p.made...) // deleted with the rest after an error
+		out.written += p.written
+		out.changes = append(out.changes, p.changes...)
+		for name, v := range p.marks {
+			if old := out.marks[name]; old != nil {
+				v.Each(func(pos int64) bool { old.Add(pos); return true })
+			} else {
+				out.marks[name] = v
+			}
+		}
+	}
+	return slices.Concat(files...), err
+}
+
+// within returns the sections that have keys in [from, to), nil = open.
+func within(j *job, s *compact.Step, sections [][][]File, from, to []byte) [][][]File {
+	if from == nil && to == nil {
+		return sections
+	}
+	var out [][][]File
+	for i, sec := range s.Sections {
+		for _, x := range slices.Concat(sec...) {
+			in := &j.inputs[x]
+			if (from == nil || bytes.Compare(in.Max, from) >= 0) && (to == nil || bytes.Compare(in.Min, to) < 0) {
+				out = append(out, sections[i])
+				break
+			}
+		}
+	}
+	return out
+}
+
+// bounds cuts a big step into key ranges of about the same number of rows, so that
+// a single big bucket keeps more than one core busy. Each range makes files of its
+// own, of the target size where there is enough.
+func (c *compaction) bounds(ctx context.Context, j *job, s *compact.Step) ([][]byte, error) {
+	size := int64(0)
+	levels := map[int32][]compact.Input{}
+	zero := int32(0)
+	for _, i := range inputsOf(*s) {
+		in := j.inputs[i]
+		size += in.File.Size
+		l := in.File.Level
+		if l <= 0 { // each a run of its own
+			zero--
+			l = zero
+		}
+		levels[l] = append(levels[l], in)
+	}
+	n := min(int64(min(runtime.GOMAXPROCS(0), compactParallel)), size/(3*c.opts.Target))
+	if n < 2 || !c.alone {
+		return nil, nil
+	}
+	var run []compact.Input
+	most := int64(0)
+	for _, files := range levels {
+		k := int64(0)
+		for _, f := range files {
+			k += f.File.Rows
+		}
+		if k > most {
+			run, most = files, k
+		}
+	}
+	slices.SortFunc(run, func(a, b compact.Input) int { return bytes.Compare(a.Min, b.Min) })
+	var out [][]byte
+	base, next := int64(0), int64(1)
+	for _, f := range run {
+		for next < n && next*most/n < base+f.File.Rows {
+			file := c.file(f.File)
+			k, err := c.p.sample(ctx, live{Entry: &j.like, part: j.part}, &file, next*most/n-base)
+			if err != nil {
+				return nil, err
+			}
+			if len(out) == 0 || bytes.Compare(out[len(out)-1], k) < 0 {
+				out = append(out, k)
+			}
+			next++
+		}
+		base += f.File.Rows
+	}
+	return out, nil
 }
 
 // Settled is Maintenance's. Merge engines that fold keep in a lower level what has

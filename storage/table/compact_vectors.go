@@ -1,7 +1,6 @@
 package table
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -103,11 +102,7 @@ func (c *compaction) bucketVectors(ctx context.Context, j *job, out *outcome) er
 		e.DVs = append(e.DVs, m)
 	}
 	e.Size = int64(len(file.Bytes()))
-	part, err := c.p.partitionOf(bytes.Clone(j.like.Partition))
-	if err != nil {
-		return err
-	}
-	at := indexPath(c.p, part, j.id.Bucket, e.Name)
+	at := indexPath(c.p, j.part, j.id.Bucket, e.Name)
 	if err := create(ctx, c.t.env.IO, at, file.Bytes()); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func besideWriters(t *testing.T, seed uint64, engine string, vectors bool) {
 	ctx := context.Background()
 	l := newLookupTable(t, fileio.NewMem(), engine, map[string]string{
 		"changelog-producer": "lookup", "deletion-vectors.enabled": fmt.Sprint(vectors), "num-sorted-run.compaction-trigger": "3",
-		"commit.max-retries": "1000", "target-file-size": "2 kb", "compaction.size-ratio": "0",
+		"commit.max-retries": "1000", "target-file-size": "1 kb", "compaction.size-ratio": "0",
 	})
 	var writers, compactors sync.WaitGroup
 	stop := make(chan struct{})
