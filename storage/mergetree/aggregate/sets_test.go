@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -287,5 +288,24 @@ func TestJavaSets(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func BenchmarkUnion(b *testing.B) {
+	r := rand.New(rand.NewPCG(1, 1))
+	unions := map[string]func(a, b []byte) ([]byte, error){"rbm32": unionBitmap32, "rbm64": unionBitmap64, "theta_sketch": unionTheta, "hll_sketch": unionHLL}
+	for _, name := range []string{"rbm32", "rbm64", "theta_sketch", "hll_sketch"} {
+		for _, n := range []int{20, 5000} {
+			x, y := randomSet(r, name, n), randomSet(r, name, n)
+			b.Run(fmt.Sprintf("%s/members=%d", name, n), func(b *testing.B) {
+				b.SetBytes(int64(len(x) + len(y)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := unions[name](x, y); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
