@@ -63,9 +63,10 @@ var ErrClosed = errors.New("the lookup store is closed")
 // Options are the budgets of a store; zero values mean the defaults in parentheses.
 type Options struct {
 	MemoryBytes int64 // blocks, first keys and bloom filters (256 MB); below 0 = next to nothing
-	// Dir is a directory for this store alone, which must exist; what is in it when the
-	// process has gone is for others to remove. "" = no disk.
-	Dir       string
+	// Dir names a directory for this process alone; it is asked when the first table
+	// leaves memory. What is in it when the process is gone is for others to remove.
+	// nil = no disk.
+	Dir       func() (string, error)
 	DiskBytes int64 // (8 GB)
 	// FalsePositive is the bloom filters' rate (0.05).
 	FalsePositive float64

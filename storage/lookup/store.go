@@ -372,10 +372,14 @@ func (s *Store) damaged(t *table) {
 
 // create makes a file for blocks.
 func (s *Store) create() (*os.File, error) {
-	if s.o.Dir == "" || s.o.DiskBytes < 0 {
+	if s.o.Dir == nil || s.o.DiskBytes < 0 {
 		return nil, ErrNoRoom
 	}
-	return os.CreateTemp(s.o.Dir, "lookup-*.tbl")
+	dir, err := s.o.Dir()
+	if err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(dir, "lookup-*.tbl")
 }
 
 // remove deletes a file of the store. What cannot be deleted is left to whoever

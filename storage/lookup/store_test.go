@@ -113,6 +113,10 @@ func (s *source) check(t testing.TB, st *Store, r *rand.Rand, rows bool) error {
 	return nil
 }
 
+func in(dir string) func() (string, error) {
+	return func() (string, error) { return dir, nil }
+}
+
 func files(t testing.TB, dir string) []string {
 	t.Helper()
 	out, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -156,12 +160,12 @@ func TestBudgets(t *testing.T) {
 	for name, o := range map[string]Options{
 		"plenty":    {},
 		"no disk":   {MemoryBytes: 200 << 10},
-		"small":     {MemoryBytes: 100 << 10, Dir: t.TempDir()},
-		"packed":    {MemoryBytes: 100 << 10, Dir: t.TempDir(), Compress: true},
-		"both":      {MemoryBytes: 60 << 10, Dir: t.TempDir(), DiskBytes: 150 << 10},
-		"next to 0": {MemoryBytes: 4 << 10, Dir: t.TempDir()},
-		"nothing":   {MemoryBytes: -1, Dir: t.TempDir()},
-		"bad dir":   {MemoryBytes: 60 << 10, Dir: t.TempDir() + "/none"},
+		"small":     {MemoryBytes: 100 << 10, Dir: in(t.TempDir())},
+		"packed":    {MemoryBytes: 100 << 10, Dir: in(t.TempDir()), Compress: true},
+		"both":      {MemoryBytes: 60 << 10, Dir: in(t.TempDir()), DiskBytes: 150 << 10},
+		"next to 0": {MemoryBytes: 4 << 10, Dir: in(t.TempDir())},
+		"nothing":   {MemoryBytes: -1, Dir: in(t.TempDir())},
+		"bad dir":   {MemoryBytes: 60 << 10, Dir: in(t.TempDir() + "/none")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(4, 3))
@@ -194,8 +198,9 @@ func TestBudgets(t *testing.T) {
 			if st := s.Stats(); st.Tables != 0 || st.MemoryBytes != 0 || st.DiskBytes != 0 {
 				t.Errorf("after Close %+v", st)
 			}
-			if o.Dir != "" {
-				if left := files(t, o.Dir); len(left) > 0 {
+			if o.Dir != nil {
+				dir, _ := o.Dir()
+				if left := files(t, dir); len(left) > 0 {
 					t.Errorf("left behind: %v", left)
 				}
 			}
@@ -209,7 +214,7 @@ func TestDamagedDisk(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 3))
 	for _, compress := range []bool{false, true} {
 		dir := t.TempDir()
-		s := New(Options{MemoryBytes: 60 << 10, Dir: dir, BlockBytes: 1 << 10, Compress: compress})
+		s := New(Options{MemoryBytes: 60 << 10, Dir: in(dir), BlockBytes: 1 << 10, Compress: compress})
 		src := &source{id: "f\x00", n: 3000, text: true}
 		for i := range 60 {
 			if err := src.check(t, s, r, true); err != nil {
@@ -355,7 +360,7 @@ func TestSpent(t *testing.T) {
 
 // TestManyAtOnce has goroutines look up, forget and spill at the same time.
 func TestManyAtOnce(t *testing.T) {
-	s := New(Options{MemoryBytes: 120 << 10, Dir: t.TempDir(), DiskBytes: 300 << 10, BlockBytes: 1 << 10})
+	s := New(Options{MemoryBytes: 120 << 10, Dir: in(t.TempDir()), DiskBytes: 300 << 10, BlockBytes: 1 << 10})
 	var all []*source
 	for i := range 5 {
 		all = append(all, &source{id: fmt.Sprintf("f%d\x00form", i), n: 1500, text: i%2 == 0})

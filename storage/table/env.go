@@ -22,8 +22,8 @@ type EnvOptions struct {
 	VectorCacheBytes   int64 // decoded deletion vectors (64 MB)
 	PageCacheBytes     int64 // inflated pages of data files (256 MB); below 0 = none
 	OpenFiles          int   // data files kept open with their footers (256)
-	// Lookup are the budgets of the tables for lookups by key. Its directory must be
-	// the environment's own.
+	// Lookup are the budgets of the tables for lookups by key; KeyDir is their
+	// directory where it names none.
 	Lookup lookup.Options
 	// KeyDir names the directory, of this process alone, where indexes of
 	// cross-partition keys are put; it is called when the first is needed. nil = they
@@ -97,6 +97,9 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		keys:      &keyStore{dir: o.KeyDir},
 		hashAdds:  fileio.NewLRU[string, hashDelta](hashBudget/16, nil),
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
+	}
+	if o.Lookup.Dir == nil {
+		o.Lookup.Dir = o.KeyDir
 	}
 	e.lookups = lookup.New(o.Lookup)
 	for _, f := range formats(def(o.PageCacheBytes, 256<<20)) {

@@ -389,7 +389,7 @@ func (g *getter) merge(ctx context.Context, keys [][]byte, asked func(k int32) [
 // result makes the batch.
 func (g *getter) result() (*vec.Batch, []int32, error) {
 	s := g.p.read.st.schema
-	out := &vec.Batch{Schema: fieldsOf(s.Fields, g.cols), Cols: make([]arrow.Array, len(g.cols))}
+	out := &vec.Batch{Schema: g.p.fieldsOf(g.cols), Cols: make([]arrow.Array, len(g.cols))}
 	which := g.which
 	for _, f := range g.folded {
 		which = append(which, f.which...)
@@ -551,6 +551,22 @@ func (g *getter) bucketMany(ctx context.Context, b *lookupBucket, w *wantedKeys)
 		}
 	}
 	return nil
+}
+
+// fieldsOf is the schema of a batch: most lookups of a table ask for the same columns.
+func (p *lookupPlan) fieldsOf(cols []int) types.Schema {
+	if x := p.asked.Load(); x != nil && slices.Equal(x.cols, cols) {
+		return x.fields
+	}
+	x := &askedFields{slices.Clone(cols), fieldsOf(p.read.st.schema.Fields, cols)}
+	p.asked.Store(x)
+	return x.fields
+}
+
+// askedFields are the fields of some columns.
+type askedFields struct {
+	cols   []int
+	fields types.Schema
 }
 
 func fieldsOf(s types.Schema, cols []int) types.Schema {

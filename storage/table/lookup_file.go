@@ -58,16 +58,20 @@ func (r *readPlan) lookupFile(dir string, f File) (*lookupFile, error) {
 		}
 		*k.to = r.codec.Append(nil, vals)
 	}
-	path := dir + "/" + f.Meta.Name
-	if f.Meta.ExternalPath != "" {
-		path = f.Meta.ExternalPath
-	}
 	bare := File{Meta: f.Meta} // tables hold every row: deletion vectors change
 	out.entry = r.t.env.lookups.Open(lookup.File{
-		ID: path + "\x00" + r.lookupForm(f.Meta.SchemaID), Rows: f.Meta.Rows,
+		ID: dataPath(dir, f.Meta) + "\x00" + r.lookupForm(f.Meta.SchemaID), Rows: f.Meta.Rows,
 		Build: func(ctx context.Context, b *lookup.Builder) error { return r.buildLookup(ctx, dir, &bare, b) },
 	})
 	return out, nil
+}
+
+// dataPath returns where a data file is, relative to the warehouse or outside of it.
+func dataPath(dir string, f *manifest.DataFile) string {
+	if f.ExternalPath != "" {
+		return f.ExternalPath
+	}
+	return dir + "/" + f.Name
 }
 
 // with returns the file with another deletion vector.

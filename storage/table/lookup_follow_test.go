@@ -34,6 +34,8 @@ func TestLookupsFollow(t *testing.T) {
 			{"bucket": "3"},
 			{"bucket": "3", "bucket-function.type": "mod", "bucket-key": "k"},
 			{"bucket": "-1", "dynamic-bucket.target-row-num": "20"},
+			{"bucket": "-1", "dynamic-bucket.target-row-num": "20", "cross": "true"},
+			{"bucket": "-1", "merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true", "cross": "true"},
 			{"bucket": "2", "merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"},
 			{"bucket": "2", "merge-engine": "aggregation", "fields.w.aggregate-function": "sum"},
 			{"bucket": "2", "sequence.field": "w"},
@@ -53,14 +55,16 @@ func followRound(t *testing.T, r *rand.Rand, opts map[string]string, partitioned
 	ctx := context.Background()
 	set := map[string]string{"num-sorted-run.compaction-trigger": "3", "target-file-size": "20 kb"}
 	pk := []string{"k"}
-	if partitioned {
+	if partitioned = partitioned && opts["cross"] == ""; partitioned {
 		pk = []string{"k", "p"}
 	}
+	cross := opts["cross"] != "" // a key is in one partition, whichever
 	for k, v := range opts {
 		set[k] = v
 	}
+	delete(set, "cross")
 	s := tableSchema(t, set, pk, "k INT", "p STRING", "v STRING", "w INT")
-	if partitioned {
+	if partitioned || cross {
 		s.PartitionKeys = []string{"p"}
 	}
 	io := fileio.NewMem()

@@ -40,6 +40,7 @@ type lookupPlan struct {
 	ignoreDelete bool
 	skipLevel0   bool // where the lookup says so, level 0 is left out
 	parts        map[string]*lookupPart
+	asked        *atomic.Pointer[askedFields] // the columns that were last asked for
 }
 
 // lookupMode says how the versions of a key become a row.
@@ -189,7 +190,7 @@ func (t *FileStore) newLookupPlan(ctx context.Context, st *state) (*lookupPlan, 
 		return nil, err
 	}
 	pl.read.st = st
-	p := &lookupPlan{read: pl.read, snap: st.snap, parts: map[string]*lookupPart{}, partTs: pl.partTypes}
+	p := &lookupPlan{read: pl.read, snap: st.snap, parts: map[string]*lookupPart{}, partTs: pl.partTypes, asked: &atomic.Pointer[askedFields]{}}
 	if p.pk, err = columnsOf(st.schema, st.schema.PrimaryKeys); err != nil {
 		return nil, err
 	}
@@ -335,6 +336,7 @@ func (t *FileStore) followLookups(ctx context.Context, from, p *lookupPlan) (boo
 		}
 	}
 	c.done()
+	t.env.lookups.Forget(slices.Collect(maps.Keys(c.gone))...)
 	return true, nil
 }
 
@@ -397,11 +399,12 @@ type lookupChange struct {
 	p     *lookupPlan
 	parts map[*lookupPart]bool   // of its own
 	own   map[*lookupBucket]bool // likewise
+	gone  map[string]bool        // paths of files that have left
 	inDir bool                   // index files lie beside the data
 }
 
 func newLookupChange(p *lookupPlan) *lookupChange {
-	return &lookupChange{p: p, parts: map[*lookupPart]bool{}, own: map[*lookupBucket]bool{}, inDir: p.read.st.options.Flag("index-file-in-data-file-dir", false)}
+	return &lookupChange{p: p, parts: map[*lookupPart]bool{}, own: map[*lookupBucket]bool{}, gone: map[string]bool{}, inDir: p.read.st.options.Flag("index-file-in-data-file-dir", false)}
 }
 
 // part returns a partition that may be changed.
@@ -473,11 +476,13 @@ func (c *lookupChange) add(e *manifest.Entry, ref *manifest.DeletionVectorRef) e
 		}
 	}
 	if e.Kind == manifest.Delete {
+		c.gone[dataPath(b.dir, e.File)] = true
 		if at >= 0 {
 			b.files = slices.Delete(b.files, at, at+1)
 		}
 		return nil
 	}
+	delete(c.gone, dataPath(b.dir, e.File)) // it has another level now
 	f, err := c.p.read.lookupFile(b.dir, File{Meta: e.File, DV: ref})
 	if err != nil {
 		return err

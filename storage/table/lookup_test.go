@@ -29,8 +29,8 @@ func lookupStores(t testing.TB) map[string]lookup.Options {
 	return map[string]lookup.Options{
 		"memory": {BlockBytes: 300},
 		"none":   {MemoryBytes: -1},
-		"disk":   {MemoryBytes: 20 << 10, BlockBytes: 300, Dir: t.TempDir()},
-		"packed": {MemoryBytes: 20 << 10, BlockBytes: 1000, Dir: t.TempDir(), Compress: true, DiskBytes: 100 << 10},
+		"disk":   {MemoryBytes: 20 << 10, BlockBytes: 300, Dir: localDir(t)},
+		"packed": {MemoryBytes: 20 << 10, BlockBytes: 1000, Dir: localDir(t), Compress: true, DiskBytes: 100 << 10},
 	}
 }
 
@@ -303,4 +303,9 @@ func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked 
 func sqlEqual(t types.Type, a, b types.Datum) (equal, ok bool) {
 	v, ok := predicate.Compare(t, a, b)
 	return v == 0, ok
+}
+
+func localDir(t testing.TB) func() (string, error) {
+	dir := t.TempDir()
+	return func() (string, error) { return dir, nil }
 }
