@@ -16,6 +16,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/storage/lookup"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
@@ -263,6 +264,7 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 		ManifestCacheBytes: min(max(e.cfg.MaxMemory/8, 16<<20), 512<<20),
 		PageCacheBytes:     max(e.cfg.MaxMemory/8, 16<<20),
 		KeyDir:             e.localDir,
+		Lookup:             lookup.Options{MemoryBytes: max(e.cfg.MaxMemory/8, 32<<20)},
 	})
 	e.cat = catalog.NewFilesystem(e.env, location)
 	return nil

@@ -65,7 +65,7 @@ var doors = map[string][]string{
 	"gocloud.dev":                              {"storage/fileio"},
 	"github.com/aws":                           {"storage/fileio"},
 	"github.com/RoaringBitmap/roaring":         {"index", "storage"},
-	"github.com/bits-and-blooms/bloom":         {"exec/vectorized", "storage/mergetree", "index/bloom"},
+	"github.com/bits-and-blooms/bloom":         {"exec/vectorized", "storage/lookup", "index/bloom"},
 	"github.com/hamba/avro":                    {"storage/manifest", "storage/format/avro", "tests"},
 	"github.com/apache/arrow/go/v15/arrow/ipc": {"exec/vectorized", "storage/format/parquet"},
 }
