@@ -86,13 +86,15 @@ func versionsOf(tab *schema.Table, reads []int, keys [][]versionRow) *Versions {
 		v.Kinds = nil
 	}
 	for _, c := range reads {
-		var ds []types.Datum
+		// Columns come as slices of others: the rows before must not show.
+		ds := []types.Datum{nil, keys[0][0].vals[c], nil}
+		before := len(ds)
 		for _, k := range keys {
 			for _, r := range k {
 				ds = append(ds, r.vals[c])
 			}
 		}
-		v.Cols = append(v.Cols, vec.FromDatums(tab.Fields[c].Type, ds))
+		v.Cols = append(v.Cols, vec.Slice(vec.FromDatums(tab.Fields[c].Type, ds), before, len(ds)))
 	}
 	return v
 }

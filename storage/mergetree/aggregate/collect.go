@@ -14,7 +14,7 @@ var collect = Function{
 	Name:  "collect",
 	Takes: isArray,
 	New: func(s Spec) (Aggregate, error) {
-		return &listFold{t: s.Column.Type, rules: &collectRules{distinct: s.Flag("distinct", false), rare: constructed(*s.Column.Type.Elem)}, sameReversed: true}, nil
+		return &listFold{rules: &collectRules{distinct: s.Flag("distinct", false), rare: constructed(*s.Column.Type.Elem)}, sameReversed: true}, nil
 	},
 }
 

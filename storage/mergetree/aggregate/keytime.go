@@ -29,7 +29,7 @@ var mergeMapWithKeyTime = Function{
 		if err != nil {
 			return nil, err
 		}
-		return &listFold{t: s.Column.Type, rules: &keyTimeRules{field: at}}, nil
+		return &listFold{rules: &keyTimeRules{field: at}}, nil
 	},
 }
 

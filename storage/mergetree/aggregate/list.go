@@ -4,7 +4,6 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
-	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
 
@@ -23,7 +22,6 @@ type listRules interface {
 }
 
 type listFold struct {
-	t     types.Type
 	rules listRules
 	// sameReversed: late input is merged as any other.
 	sameReversed bool

@@ -11,7 +11,7 @@ import (
 var mergeMap = Function{
 	Name:  "merge_map",
 	Takes: isMap,
-	New:   func(s Spec) (Aggregate, error) { return &listFold{t: s.Column.Type, rules: &mapRules{}}, nil },
+	New:   func(s Spec) (Aggregate, error) { return &listFold{rules: &mapRules{}}, nil },
 }
 
 func isMap(t types.Type) bool {

@@ -34,7 +34,7 @@ var nestedUpdate = Function{
 		if err != nil {
 			return nil, err
 		}
-		return &listFold{t: s.Column.Type, rules: r}, nil
+		return &listFold{rules: r}, nil
 	},
 }
 
