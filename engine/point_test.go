@@ -202,3 +202,19 @@ func TestPointInTransactions(t *testing.T) {
 	expect(t, s, "RESET paimon.scan_version", "RESET I")
 	run("(1, 13, a)\nSELECT 1")
 }
+
+// TestLookupAnalyzed: EXPLAIN ANALYZE says what was looked up.
+func TestLookupAnalyzed(t *testing.T) {
+	_, s, _ := twoEngines(t)
+	expect(t, s, "CREATE TABLE t (id bigint PRIMARY KEY, v bigint)", "CREATE TABLE I")
+	expect(t, s, "INSERT INTO t SELECT g, g FROM generate_series(1, 500) g", "INSERT 0 500 I")
+	got := query(s, "EXPLAIN (ANALYZE, COSTS off, TIMING off) SELECT v FROM t WHERE id IN (5, 5, 9, 1000) AND v < 9")
+	for _, l := range []string{
+		"Index Scan using t_pkey on t (actual rows=1 loops=1)", "  Index Cond: (id = ANY ('{5,5,9,1000}'::bigint[]))", "  Filter: (v < 9)",
+		"  Keys: 3", "  Rows Removed by Filter: 1",
+	} {
+		if !strings.Contains(got, "("+l+")") {
+			t.Errorf("%s\nlacks %s", got, l)
+		}
+	}
+}
