@@ -1,12 +1,15 @@
 package reports
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -227,4 +230,136 @@ func TestA16RollbackAndCaches(t *testing.T) {
 	do(t, c, "drop table t0", "create table t0 (id int, name text)", "insert into t0 values (9, 'n')")
 	want(t, c, "select * from t0", "9\tn")
 	want(t, other, "select * from t0", "9\tn")
+}
+
+// threeTimes checks queries before and after a compaction, and that Java agrees the
+// table is whole.
+func threeTimes(t *testing.T, c *pgx.Conn, dir, table string, queries map[string][]string) {
+	t.Helper()
+	for _, compacted := range []bool{false, true} {
+		if compacted {
+			do(t, c, "call sys.compact('"+table+"')")
+		}
+		for q, rows := range queries {
+			want(t, c, q, rows...)
+		}
+	}
+	j := oracle.Maybe(t, dir)
+	if j == nil {
+		return
+	}
+	j.Check(t, "default."+table)
+	var java []string
+	for _, row := range j.Rows(t, "default."+table, nil) {
+		java = append(java, rowText(t, row))
+	}
+	ours := text(t, c, "select * from "+table)
+	slices.Sort(java)
+	slices.Sort(ours)
+	if !slices.Equal(java, ours) {
+		t.Errorf("%s: java reads %q, we read %q", table, java, ours)
+	}
+}
+
+// rowText is a row of the oracle, flat, as text shows ours.
+func rowText(t *testing.T, row json.RawMessage) string {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(row))
+	d.UseNumber()
+	var out []string
+	for n := 0; d.More() || n == 0; n++ {
+		tok, err := d.Token()
+		if err != nil {
+			t.Fatalf("%s: %v", row, err)
+		}
+		if n == 0 || n%2 == 1 {
+			continue // the brace, a name
+		}
+		if tok == nil {
+			tok = "NULL"
+		}
+		out = append(out, fmt.Sprint(tok))
+	}
+	return strings.Join(out, "\t")
+}
+
+// A03: a condition on a value column prunes nothing before rows are merged.
+func TestA03FilterBeforeMerge(t *testing.T) {
+	dir, _, c := fresh(t)
+	do(t, c, "create table s (k int primary key, v int) with ('merge-engine' = 'aggregation', 'fields.v.aggregate-function' = 'sum', 'write-only' = 'true')",
+		"insert into s values (1,1),(2,1)", "insert into s values (1,2)",
+		"create table d (k int primary key, v text) with ('write-only' = 'true')", "insert into d values (1,'a')", "insert into d values (1,'b')",
+		"create table p (k int primary key, v int, w int) with ('merge-engine' = 'partial-update', 'write-only' = 'true')",
+		"insert into p values (1,1,NULL),(2,1,NULL)", "insert into p values (1,NULL,7)", "insert into p values (1,2,NULL)",
+		"create table f (k int primary key, v int) with ('merge-engine' = 'first-row', 'write-only' = 'true')",
+		"insert into f values (1,1),(2,5)", "insert into f values (1,2)",
+		"create table x (k int primary key, v int) with ('deletion-vectors.enabled' = 'true', 'write-only' = 'true')",
+		"insert into x values (1,1),(2,1)", "insert into x values (1,3)")
+	threeTimes(t, c, dir, "s", map[string][]string{
+		"select * from s where v = 3": {"1\t3"}, "select * from s where v = 1": {"2\t1"}, "select * from s where v = 2": nil, "select count(*) from s where v < 3": {"1"},
+	})
+	threeTimes(t, c, dir, "d", map[string][]string{"select * from d where v = 'a'": nil, "select * from d where v = 'b'": {"1\tb"}})
+	threeTimes(t, c, dir, "p", map[string][]string{
+		"select * from p where v = 1": {"2\t1\tNULL"}, "select * from p where w = 7": {"1\t2\t7"}, "select * from p where w is null": {"2\t1\tNULL"},
+		"select k from p where v = 2 and w = 7": {"1"},
+	})
+	threeTimes(t, c, dir, "f", map[string][]string{"select * from f where v = 2": nil, "select * from f where v = 1": {"1\t1"}})
+	threeTimes(t, c, dir, "x", map[string][]string{"select * from x where v = 1": {"2\t1"}, "select * from x where v = 3": {"1\t3"}})
+}
+
+// A11: with deletion vectors a row that came later and is older by sequence.field
+// does not take the newer one away.
+func TestA11LateRowsAndVectors(t *testing.T) {
+	dir, _, c := fresh(t)
+	for i, with := range []string{"", ", 'write-only' = 'true'", ", 'changelog-producer' = 'lookup'", ", 'deletion-vectors.bitmap64' = 'true'", ", 'sequence.field.sort-order' = 'descending'"} {
+		tab := fmt.Sprintf("t%d", i)
+		do(t, c, "create table "+tab+" (id int, seq int, name text, primary key (id)) with ('deletion-vectors.enabled' = 'true', 'sequence.field' = 'seq', 'bucket' = '1'"+with+")")
+		rows := []string{"1\t3\t1_2", "2\t2\t2_1", "3\t1\t3"}
+		for _, q := range []string{"(1,1,'1'),(2,1,'2'),(3,1,'3')", "(1,2,'1_1'),(2,2,'2_1'),(3,NULL,'3_1')", "(1,3,'1_2'),(2,1,'2_2')"} {
+			if strings.Contains(with, "descending") {
+				q = strings.NewReplacer("(1,1,", "(1,3,", "(1,3,", "(1,1,", "(2,1,", "(2,2,", "(2,2,", "(2,1,").Replace(q)
+				rows = []string{"1\t1\t1_2", "2\t1\t2_1", "3\t1\t3"}
+			}
+			do(t, c, "insert into "+tab+" values "+q)
+		}
+		threeTimes(t, c, dir, tab, map[string][]string{"select * from " + tab + " order by id": rows, "select count(*) from " + tab: {"3"}})
+		// A delete by SQL takes the row as it is.
+		do(t, c, "delete from "+tab+" where id = 1", "update "+tab+" set name = 'u' where id = 2")
+		threeTimes(t, c, dir, tab, map[string][]string{"select id, name from " + tab + " order by id": {"2\tu", "3\t3"}})
+	}
+}
+
+// A13: several sequence fields, NULL first; they are no aggregates themselves.
+func TestA13SequenceFields(t *testing.T) {
+	dir, _, c := fresh(t)
+	do(t, c, "create table t (pk int, v text, s0 int, s1 int, primary key (pk)) with ('merge-engine' = 'aggregation', 'sequence.field' = ' s0 , s1 ', 'write-only' = 'true')",
+		"insert into t values (1,'A1',NULL,1),(1,'A2',1,NULL)")
+	want(t, c, "select * from t", "1\tA2\t1\tNULL")
+	do(t, c, "insert into t values (1,'A3',1,0)", "insert into t values (1,'A0',0,9)")
+	threeTimes(t, c, dir, "t", map[string][]string{"select * from t": {"1\tA3\t1\t0"}})
+	do(t, c, "create table q (pk int, seq int, v int, primary key (pk)) with ('merge-engine' = 'partial-update', 'fields.seq.sequence-group' = 'v', 'fields.default-aggregate-function' = 'sum', 'write-only' = 'true')",
+		"insert into q values (0,1,1)", "insert into q values (0,2,2)")
+	threeTimes(t, c, dir, "q", map[string][]string{"select * from q": {"0\t2\t3"}})
+	do(t, c, "create table d (pk int, v text, s0 int, s1 int, primary key (pk)) with ('sequence.field' = 's0,s1', 'deletion-vectors.enabled' = 'true')",
+		"insert into d values (1,'A1',NULL,1),(1,'A2',1,NULL)", "insert into d values (1,'A3',1,0)", "insert into d values (1,'A4',NULL,5)")
+	threeTimes(t, c, dir, "d", map[string][]string{"select * from d": {"1\tA3\t1\t0"}})
+}
+
+// A15 with deletion vectors: the tag of a snapshot that was not compacted can be
+// read, and that of one whose vectors have been replaced since.
+func TestA15TagWithVectors(t *testing.T) {
+	for _, writeOnly := range []string{"true", "false"} {
+		dir, _, c := fresh(t)
+		do(t, c, "create table t (id int, name text, primary key (id)) with ('snapshot.num-retained.min' = '1', 'snapshot.num-retained.max' = '1', 'deletion-vectors.enabled' = 'true', 'write-only' = '"+writeOnly+"')",
+			"insert into t values (1,'1'),(2,'2')", "call sys.create_tag('t', 'x')", "insert into t values (3,'3'),(4,'4')", "update t set name = 'new' where id = 1",
+			"call sys.create_tag('t', 'y')", "delete from t where id = 2", "call sys.compact('t')", "call sys.expire_snapshots('t', retain_max => 1)")
+		want(t, c, "select * from t for version as of 'x' order by id", "1\t1", "2\t2")
+		want(t, c, "select * from t for version as of 'y' order by id", "1\tnew", "2\t2", "3\t3", "4\t4")
+		want(t, c, "select * from t order by id", "1\tnew", "3\t3", "4\t4")
+		_, err := c.Exec(context.Background(), "select * from t for version as of 1")
+		if sqlstate(err) != "58P01" {
+			t.Errorf("expired snapshot: %v", err)
+		}
+		oracle.Maybe(t, dir).Check(t, "default.t")
+	}
 }
