@@ -150,7 +150,7 @@ var errorTable = []errorRule{
 	}),
 	typed("table.BucketCountError", func(e *table.BucketCountError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.ObjectNotInPrerequisiteState, "%s", e.Error()).
-			WithHint("INSERT OVERWRITE t SELECT * FROM t rewrites the files with %d buckets; ALTER TABLE t SET ('bucket' = '%d') goes back.", e.Want, e.Have)
+			WithHint("CALL sys.rescale('t') or INSERT OVERWRITE t SELECT * FROM t rewrites the files with %d buckets; ALTER TABLE t SET ('bucket' = '%d') goes back.", e.Want, e.Have)
 	}),
 	typed("schema.ChangeError", func(e *schema.ChangeError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, changeCode(e.Kind), "%s", e.Msg)

@@ -86,6 +86,9 @@ type ReadSet struct {
 	// Files are the data files read and rewritten (append tables): one that has
 	// been removed since, or given another deletion vector, is a conflict.
 	Files []string
+	// Partitions are images of partitions that were read whole: any newer snapshot
+	// that is not COMPACT or ANALYZE and has files of one is a conflict.
+	Partitions map[string]bool
 	// All: any newer snapshot that is not COMPACT or ANALYZE is a conflict.
 	All bool
 }
@@ -331,6 +334,12 @@ func (r *ReadSet) union(s *ReadSet) *ReadSet {
 	}
 	out := &ReadSet{Keys: map[BucketID][][]byte{}, All: r.All || s.All}
 	for _, x := range []*ReadSet{r, s} {
+		for p := range x.Partitions {
+			if out.Partitions == nil {
+				out.Partitions = map[string]bool{}
+			}
+			out.Partitions[p] = true
+		}
 		for b, keys := range x.Keys {
 			out.Keys[b] = append(out.Keys[b], keys...)
 		}

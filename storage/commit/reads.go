@@ -63,7 +63,7 @@ func (w *readCheck) check(ctx context.Context, sch *schema.Table, latest *snapsh
 		}
 		// A compaction that puts postponed rows into buckets makes them visible.
 		settles := quiet && postpones && Kind(s.CommitKind) == Compact
-		if len(files) == 0 && !settles && (quiet || len(w.reads.Keys) == 0) {
+		if len(files) == 0 && !settles && (quiet || len(w.reads.Keys)+len(w.reads.Partitions) == 0) {
 			continue
 		}
 		entries, err := w.p.Delta(ctx, s)
@@ -82,6 +82,11 @@ func (w *readCheck) check(ctx context.Context, sch *schema.Table, latest *snapsh
 			return no(id, "file %s that was read was rewritten", name)
 		}
 		if !quiet {
+			for _, e := range entries {
+				if w.reads.Partitions[partitionKey(e.Partition)] {
+					return no(id, "a partition that was read was changed")
+				}
+			}
 			if err := w.keys(ctx, sch, s, entries); err != nil {
 				return err
 			}
