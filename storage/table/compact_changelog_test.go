@@ -360,6 +360,50 @@ func changelogRound(t *testing.T, r *rand.Rand, engine, producer, vectors string
 		l.noVectors("in the end")
 	}
 	l.noStray()
+	if _, err := l.s.Expire(context.Background(), ExpireOptions{RetainMax: 1, RetainMin: 1, OlderThan: time.Now().Add(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	l.noStray()
+	l.check("expired")
+}
+
+// TestCompactExpiresRecords leaves out rows by their age, also where there is
+// nothing else to compact.
+func TestCompactExpiresRecords(t *testing.T) {
+	for _, o := range []map[string]string{{}, {"changelog-producer": "lookup"}, {"changelog-producer": "full-compaction"}, {"deletion-vectors.enabled": "true"}} {
+		o["record-level.expire-time"], o["record-level.time-field"] = "1 h", "w"
+		l := newLookupTable(t, fileio.NewMem(), "deduplicate", o)
+		now := time.Now().Unix()
+		old, fresh := now-4000, now-60
+		l.put([][]types.Datum{{int64(1), "a", old}, {int64(2), "b", fresh}, {int64(3), "c", nil}}, nil)
+		l.check("written")
+		l.compact(CompactOptions{Full: true})
+		delete(l.rows, "1")
+		l.check(fmt.Sprint(o, " compacted"))
+		l.put([][]types.Datum{{int64(2), "d", fresh}, {int64(4), "e", fresh}}, nil)
+		l.compact(CompactOptions{Level0: true})
+		l.check(fmt.Sprint(o, " compacted again"))
+		// What expires at the highest level goes with the next full compaction.
+		l.compact(CompactOptions{Full: true})
+		c, err := l.s.newCompaction(context.Background(), CompactOptions{Full: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.expire.Before, c.keep.expire.Before = fresh+1, fresh+1
+		jobs, err := c.jobs(context.Background(), everything(t, l.s))
+		if err != nil || len(jobs) != 1 || !jobs[0].unit.Rewrite {
+			t.Fatal(jobs, err)
+		}
+		if err := c.run(context.Background(), jobs); err != nil {
+			t.Fatal(err)
+		}
+		delete(l.rows, "2")
+		delete(l.rows, "4")
+		l.check(fmt.Sprint(o, " later"))
+		if o["changelog-producer"] == "lookup" || o["changelog-producer"] == "full-compaction" {
+			l.follow("in the end")
+		}
+	}
 }
 
 // noVectors makes sure that a second full compaction leaves no deletion vectors.

@@ -233,7 +233,11 @@ func (c *compaction) rewrite(ctx context.Context, j *job, s *compact.Step, split
 		sp := split
 		sp.Sections = within(j, s, split.Sections, from, to)
 		g.Go(func() error {
-			free, err := c.charge(mergeMemory(sp.Sections))
+			need := mergeMemory(sp.Sections)
+			if versions {
+				need += versionsMemory(j.inputs)
+			}
+			free, err := c.charge(need)
 			if err != nil {
 				return err
 			}
@@ -264,6 +268,17 @@ func (c *compaction) rewrite(ctx context.Context, j *job, s *compact.Step, split
 		}
 	}
 	return slices.Concat(files...), err
+}
+
+// versionsMemory estimates what seeing every version holds beside the files: a
+// batch of them, the rows made of it, and what waits to be written.
+func versionsMemory(inputs []compact.Input) int64 {
+	size, rows := int64(0), int64(1)
+	for _, in := range inputs {
+		size, rows = size+in.File.Size, rows+in.File.Rows
+	}
+	const batches, keys, inflated = 8, 8192, 4
+	return max(size/rows, 16) * inflated * keys * batches
 }
 
 // within returns the sections that have keys in [from, to), nil = open.
@@ -349,7 +364,7 @@ func (t *FileStore) Settled(ctx context.Context, branch string, to map[string]st
 	if err != nil {
 		return false, err
 	}
-	is, err := compact.ParseOptions(to, true)
+	is, err := compact.ParseOptions(st.options.With(to), true)
 	if err != nil {
 		return false, err
 	}

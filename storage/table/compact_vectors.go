@@ -19,9 +19,9 @@ import (
 //
 //	old index file - vectors of files that were rewritten + new marks -> new one
 //
-// The commit names the file that it replaces and all data files of the bucket that
-// it looked at. Whoever changed the bucket's vectors meanwhile, or removed one of
-// those files, wins (commit.combine, commit.ReadSet.Files).
+// The commit names the file that it replaces and the data files that the new one
+// speaks of. Whoever changed the bucket's vectors meanwhile, or removed one of those
+// files, wins (commit.combine, commit.ReadSet.Files).
 
 // bucketVectors writes the index file of a job's bucket, if its vectors change.
 func (c *compaction) bucketVectors(ctx context.Context, j *job, out *outcome) error {
@@ -72,8 +72,8 @@ func (c *compaction) bucketVectors(ctx context.Context, j *job, out *outcome) er
 	if !changed {
 		return nil
 	}
-	// What this is computed from must be as it was.
-	out.live = append(out.live, j.files...)
+	// The files whose vectors these are must be there, with no newer ones.
+	out.live = slices.AppendSeq(out.live, maps.Keys(rows))
 	for _, e := range old {
 		if e.ExternalPath != "" {
 			return &fileio.UnsupportedError{Feature: "rewriting index files at external paths"}

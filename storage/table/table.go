@@ -297,8 +297,8 @@ type Maintenance interface {
 	// Compact picks and rewrites files of the buckets named and publishes the
 	// result. Work that lost a race is thrown away and reported, not an error.
 	Compact(ctx context.Context, o CompactOptions) (*CompactReport, error)
-	// Settled reports whether the newest state of a branch is one that the options to
-	// may assume. Options that change what compactions have left behind for readers,
+	// Settled reports whether the newest state of a branch is one that the options to,
+	// laid over the table's, may assume. Options that change what compactions have left behind for readers,
 	// such as deletion-vectors.enabled, may be set once it is true; a full compaction
 	// with DropVectors makes it so.
 	Settled(ctx context.Context, branch string, to map[string]string) (bool, error)
