@@ -185,10 +185,13 @@ func (r *rangeFinder) ids(from, to int64) error {
 		return nil
 	}
 	if from < earliest-1 {
-		// Changelogs may outlive their snapshots.
-		oldest, err := r.oldestChangelog(earliest)
-		if err != nil {
-			return err
+		// Changelogs may outlive their snapshots, and with no changelog producer it is
+		// the delta that does.
+		oldest := earliest
+		if r.inc.Mode == IncrementalChangelog || r.o.Enum("changelog-producer", "none") == "none" {
+			if oldest, err = r.oldestChangelog(earliest); err != nil {
+				return err
+			}
 		}
 		if from < oldest-1 {
 			return missing(max(from, 0)+1, true)
@@ -429,7 +432,11 @@ func (p *planner) planFiles(ctx context.Context, inc *Incremental, mode Incremen
 				first = s
 			}
 			if l := listOf(s, mode); l != "" {
-				metas[i], err = p.t.env.Manifests.List(gctx, p.t.env.IO, p.t.dir+"/manifest/"+l)
+				if metas[i], err = p.t.env.Manifests.List(gctx, p.t.env.IO, p.t.dir+"/manifest/"+l); err != nil {
+					st := *p.state
+					st.snap = s
+					err = p.t.explain(gctx, &st, snapshot.Ref{Kind: snapshot.ID, ID: s.ID, Branch: p.scan.At.Branch}, err)
+				}
 			}
 			return err
 		})

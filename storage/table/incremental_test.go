@@ -17,6 +17,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
@@ -483,3 +484,83 @@ func isUnsupported(err error) bool {
 }
 
 func datumAt(b *vec.Batch, c, i int) types.Datum { return vec.DatumAt(b.Cols[c], b.Schema[c].Type, i) }
+
+// TestChangesOutliveSnapshots reads a table of Java's whose snapshots 1 to 4 have
+// expired and left their changelogs.
+func TestChangesOutliveSnapshots(t *testing.T) {
+	env := NewEnv(fileio.NewLocal(shared(t, "fixtures/java/warehouse")), EnvOptions{})
+	defer env.Close()
+	s := Open(env, "refs.db/changelog_expired")
+	for _, c := range []struct {
+		a, b int64
+		mode string
+		rows int // -1 = expired
+	}{
+		{0, 6, "auto", 20}, {0, 2, "changelog", 8}, {3, 5, "auto", 8}, {4, 6, "delta", 4}, {3, 6, "delta", -1}, {4, 6, "diff", -1}, {5, 6, "diff", 0},
+	} {
+		got, err := changes(t, s, between(c.a, c.b, c.mode), true)
+		var none *snapshot.NotFoundError
+		if c.rows < 0 {
+			if !errors.As(err, &none) || !none.Expired {
+				t.Errorf("%+v: %v", c, err)
+			}
+		} else if err != nil || len(got) != c.rows {
+			t.Errorf("%+v: %d rows: %v", c, len(got), err)
+		}
+	}
+}
+
+// BenchmarkIncremental reads changes of a table of 5 numbers and texts a row: the
+// changelog of all rows, and the diff of two states of which one row in ten differs.
+func BenchmarkIncremental(b *testing.B) {
+	const rows = 500_000
+	ctx := context.Background()
+	s := tableSchema(b, map[string]string{"bucket": "1", "changelog-producer": "input"}, []string{"k"}, "k BIGINT", "a BIGINT", "b INT", "c STRING", "d DOUBLE")
+	w := newWritten(b, s)
+	put := func(n, step int) {
+		var all [][]types.Datum
+		for i := range n {
+			all = append(all, []types.Datum{int64(i * step), int64(i * 7), int64(i % 100), fmt.Sprint("text ", i%1000, step), float64(i)})
+		}
+		w.write(all, nil)
+		w.publish()
+	}
+	put(rows, 1)
+	put(rows/10, 10)
+	for _, mode := range []string{"changelog", "diff"} {
+		b.Run(mode, func(b *testing.B) {
+			inc, err := w.store.Changes(ctx, "", schema.Options(s.Options).With(between(map[string]int64{"changelog": 0, "diff": 1}[mode], 2, mode)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			n := 0
+			for b.Loop() {
+				n = 0
+				scan := Scan{Incremental: inc, Limit: -1, Columns: []int{PseudoKind, 0, 1, 2, 3, 4}, KeepDeletes: true}
+				p, err := w.store.Plan(ctx, scan)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, sp := range p.Splits {
+					rd, err := w.store.Read(ctx, scan, sp, ReadOptions{})
+					if err != nil {
+						b.Fatal(err)
+					}
+					for {
+						x, err := rd.Next(ctx)
+						if err != nil {
+							b.Fatal(err)
+						}
+						if x == nil {
+							break
+						}
+						n += x.N
+					}
+					_ = rd.Close()
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row-of-table")
+			b.ReportMetric(float64(n), "rows")
+		})
+	}
+}
