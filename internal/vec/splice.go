@@ -155,18 +155,46 @@ func spliceRaw[T any](s *splicer, raw [][]T) []T {
 // dict splices dictionaries into one, nil when that is no good: one source has
 // none, or they are large.
 func (s *splicer) dict() arrow.Array {
-	idx, dict := oneDict(s.srcs, s.n/4)
+	idx, to, dict := oneDict(s.srcs, s.n/4)
 	if dict == nil {
 		return nil
 	}
-	valid := s.valid()
-	return MakeDict(spliceRaw(s, idx), valid, dict)
+	out := make([]int32, s.n)
+	at := 0
+	for _, x := range s.spans {
+		if x.Src >= 0 {
+			part, from := out[at:at+int(x.N)], idx[x.Src][x.From:x.From+x.N]
+			if m := to[x.Src]; m == nil {
+				copy(part, from)
+			} else {
+				for i, v := range from {
+					if uint(v) < uint(len(m)) { // else garbage under NULL
+						part[i] = m[v]
+					}
+				}
+			}
+		}
+		at += int(x.N)
+	}
+	for i, p := range s.pos {
+		v := idx[s.src[i]][s.row[i]]
+		if m := to[s.src[i]]; m != nil {
+			if uint(v) >= uint(len(m)) {
+				v = 0
+			} else {
+				v = m[v]
+			}
+		}
+		out[p] = v
+	}
+	return MakeDict(out, s.valid(), dict)
 }
 
-// oneDict brings dictionaries to a common one of at most limit values more than the
-// first has, and the sources' indices with it; dict is nil when it cannot.
-func oneDict(srcs []arrow.Array, limit int) (idx [][]int32, dict arrow.Array) {
-	idx = make([][]int32, len(srcs))
+// oneDict finds one dictionary for all sources, of at most limit values unless they
+// share theirs. to says what each source's indices become, nil = they stay. dict is
+// nil when it cannot.
+func oneDict(srcs []arrow.Array, limit int) (idx, to [][]int32, dict arrow.Array) {
+	idx, to = make([][]int32, len(srcs)), make([][]int32, len(srcs))
 	var first arrow.Array
 	same, total := true, 0
 	for i, a := range srcs {
@@ -175,10 +203,10 @@ func oneDict(srcs []arrow.Array, limit int) (idx [][]int32, dict arrow.Array) {
 		}
 		d, ok := a.(*array.Dictionary)
 		if !ok {
-			return nil, nil
+			return nil, nil, nil
 		}
 		if idx[i], ok = dictIndex(d); !ok {
-			return nil, nil
+			return nil, nil, nil
 		}
 		if first == nil {
 			first = a
@@ -187,18 +215,18 @@ func oneDict(srcs []arrow.Array, limit int) (idx [][]int32, dict arrow.Array) {
 		}
 		total += d.Dictionary().Len()
 		if d.Dictionary().NullN() > 0 {
-			return nil, nil
+			return nil, nil, nil
 		}
 	}
 	if first == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	dict = first.(*array.Dictionary).Dictionary()
 	if same {
-		return idx, dict
+		return idx, to, dict
 	}
 	if id := dict.DataType().ID(); total > limit || id != arrow.STRING && id != arrow.BINARY {
-		return nil, nil
+		return nil, nil, nil
 	}
 	known := make(map[string]int32, total)
 	var data []byte
@@ -207,11 +235,11 @@ func oneDict(srcs []arrow.Array, limit int) (idx [][]int32, dict arrow.Array) {
 		if a == nil {
 			continue
 		}
-		v := ViewStr(a.(*array.Dictionary).Dictionary())
-		n := a.(*array.Dictionary).Dictionary().Len()
-		to := make([]int32, n)
+		d := a.(*array.Dictionary).Dictionary()
+		v := ViewStr(d)
+		t := make([]int32, d.Len())
 		moved := false
-		for k := range n {
+		for k := range t {
 			x, ok := known[string(v.At(k))]
 			if !ok {
 				x = int32(len(offs) - 1)
@@ -219,29 +247,27 @@ func oneDict(srcs []arrow.Array, limit int) (idx [][]int32, dict arrow.Array) {
 				offs = append(offs, int32(len(data)))
 				known[string(v.At(k))] = x
 			}
-			to[k] = x
+			t[k] = x
 			moved = moved || x != int32(k)
 		}
-		if !moved {
-			continue
-		}
-		old := idx[i]
-		idx[i] = make([]int32, len(old))
-		for k, x := range old {
-			if uint(x) < uint(n) { // garbage under NULL
-				idx[i][k] = to[x]
-			}
+		if moved {
+			to[i] = t
 		}
 	}
-	return idx, MakeBytes(dict.DataType(), offs, data, nil)
+	return idx, to, MakeBytes(dict.DataType(), offs, data, nil)
 }
 
 func (s *splicer) bytes(dt arrow.DataType) arrow.Array {
 	n := s.n
-	ss := make([]StrView, len(s.srcs))
+	ss := make([]strSource, len(s.srcs))
 	for i, a := range s.srcs {
-		if a != nil && a.Len() > 0 {
-			ss[i] = ViewStr(Decode(a))
+		if a == nil || a.Len() == 0 {
+			continue
+		}
+		if idx, dict, ok := DictView(a); ok && dict.Len() > 0 {
+			ss[i] = strSource{ViewStr(dict), idx}
+		} else {
+			ss[i] = strSource{ViewStr(Decode(a)), nil}
 		}
 	}
 	valid := s.valid()
@@ -250,17 +276,28 @@ func (s *splicer) bytes(dt arrow.DataType) arrow.Array {
 	at := 0
 	for _, x := range s.spans {
 		if x.Src >= 0 {
-			o := ss[x.Src].Offs[x.From : x.From+x.N+1]
 			part := size[at : at+int(x.N)]
-			for i := range part {
-				part[i] = o[i+1] - o[i]
+			if v := &ss[x.Src]; v.idx == nil {
+				o := v.Offs[x.From : x.From+x.N+1]
+				for i := range part {
+					part[i] = o[i+1] - o[i]
+				}
+			} else {
+				for i := range part {
+					// A row under NULL may be garbage, also where a patch makes it valid.
+					if j := v.idx[int(x.From)+i]; uint(j) < uint(len(v.Offs)-1) && BitAt(valid, at+i) {
+						part[i] = v.Offs[j+1] - v.Offs[j]
+					}
+				}
 			}
 		}
 		at += int(x.N)
 	}
 	for i, p := range s.pos {
-		o := ss[s.src[i]].Offs
-		size[p] = o[s.row[i]+1] - o[s.row[i]]
+		size[p] = 0
+		if BitAt(valid, int(p)) {
+			size[p] = int32(len(ss[s.src[i]].at(s.row[i])))
+		}
 	}
 	end := int32(0)
 	for i, x := range size {
@@ -276,7 +313,9 @@ func (s *splicer) bytes(dt arrow.DataType) arrow.Array {
 		for k < len(s.pos) && int(s.pos[k]) < stop {
 			p := int(s.pos[k])
 			s.copyRows(ss, x, at, from, p, offs, data)
-			copy(data[offs[p]:offs[p+1]], ss[s.src[k]].At(int(s.row[k])))
+			if offs[p+1] > offs[p] {
+				copy(data[offs[p]:offs[p+1]], ss[s.src[k]].at(s.row[k]))
+			}
 			from = p + 1
 			k++
 		}
@@ -288,11 +327,19 @@ func (s *splicer) bytes(dt arrow.DataType) arrow.Array {
 
 // copyRows copies the bytes of result rows [from, to) of a span that begins at row
 // at.
-func (s *splicer) copyRows(ss []StrView, x Span, at, from, to int, offs []int32, data []byte) {
+func (s *splicer) copyRows(ss []strSource, x Span, at, from, to int, offs []int32, data []byte) {
 	if from >= to || x.Src < 0 {
 		return
 	}
 	v := &ss[x.Src]
 	r := int(x.From) + from - at
-	copy(data[offs[from]:offs[to]], v.Data[v.Offs[r]:v.Offs[r+to-from]])
+	if v.idx == nil {
+		copy(data[offs[from]:offs[to]], v.Data[v.Offs[r]:v.Offs[r+to-from]])
+		return
+	}
+	for i := from; i < to; i++ {
+		if offs[i+1] > offs[i] {
+			copy(data[offs[i]:offs[i+1]], v.at(uint32(r+i-from)))
+		}
+	}
 }

@@ -215,13 +215,22 @@ const denseShare = 60
 // layout decides how each segment is read, and finds where each wanted row will lie
 // in what is: at its row, or where few are wanted at its ordinal among them.
 // m.vers.at says so and, unless it is nil, the result, for keys of a flat output.
-func (m *Reader) layout() (at []uint32) {
+func (m *Reader) layout(ph int) (at []uint32) {
 	o, v := &m.out, &m.vers
 	sparse := false
 	for i := range m.segs {
 		s := &m.segs[i]
 		s.keep = s.keep[:0]
-		s.sparse = s.need > 0 && s.need*100 < (s.last+1)*denseShare
+		l := &s.run.lanes[ph]
+		here := l.cols != nil && l.in == s.in && l.rg == s.rg
+		switch {
+		case s.need == 0 || here && l.arrs != nil && l.window == s.from:
+			s.sparse = false
+		case here && l.pos > s.from:
+			s.sparse = true // some of the window was read before
+		default:
+			s.sparse = s.need*100 < (s.last-s.first+1)*denseShare
+		}
 		sparse = sparse || s.sparse
 	}
 	if !sparse {
@@ -297,7 +306,7 @@ func (m *Reader) gather(ctx context.Context, ph int) (out []arrow.Array, live []
 	if len(p.out) == 0 && len(v.ends) == 0 {
 		return out, nil, nil
 	}
-	at := m.layout()
+	at := m.layout(ph)
 	parts, err := m.readParts(ctx, ph)
 	if err != nil {
 		return nil, nil, err
@@ -396,32 +405,37 @@ func (m *Reader) gatherFlat(p *phase, parts [][]arrow.Array, at []uint32, live [
 // maxRead is the most rows that a format's reader takes at once.
 const maxRead = 1 << 16
 
+// aheadBytes is how much of a window is read before a round needs it: rounds take
+// few rows of small runs, and reading a few costs nearly what reading many does.
+const aheadBytes = 4 << 20
+
 // readSegment reads the wanted rows of a segment, moving the run's lane forwards:
-// all rows from the segment's start to the last one, or of a sparse one those of
-// its keep list.
+// those of a sparse one by its keep list, of others all up to the last or, unless
+// rows are wide, the whole window, which later rounds find there.
 func (m *Reader) readSegment(ctx context.Context, s *segment, phase int, cols []int) ([]arrow.Array, error) {
 	l := &s.run.lanes[phase]
 	in := &s.run.inputs[s.in]
+	start := s.from
+	if s.sparse {
+		start += int64(s.keep[0])
+	}
 	if l.cols == nil || l.in != s.in || l.rg != s.rg {
 		if l.cols != nil {
 			_ = l.cols.Close()
 			l.cols = nil
 		}
 		rg := in.Ranges[s.rg]
-		rg.From = s.from // rows before are not even opened
-		if s.sparse {
-			rg.From += int64(s.keep[0])
-		}
+		rg.From = start // rows before are not even opened
 		c, err := in.Open(ctx, rg, cols)
 		if err != nil {
 			return nil, err
 		}
-		l.cols, l.in, l.rg, l.pos = c, s.in, s.rg, rg.From
+		*l = lane{cols: c, in: s.in, rg: s.rg, pos: start}
 	}
-	start := s.from
-	if s.sparse {
-		start += int64(s.keep[0])
+	if l.arrs != nil && l.window == s.from {
+		return l.arrs, nil
 	}
+	l.arrs = nil
 	for l.pos < start {
 		n := min(start-l.pos, maxRead)
 		if _, err := l.cols.Read(ctx, int(n), []uint16{}); err != nil {
@@ -429,15 +443,33 @@ func (m *Reader) readSegment(ctx context.Context, s *segment, phase int, cols []
 		}
 		l.pos += n
 	}
-	end := s.from + int64(s.last) + 1
-	var keep []uint16
-	if s.sparse {
-		keep = make([]uint16, len(s.keep))
-		for i, row := range s.keep {
-			keep[i] = uint16(row - s.keep[0])
+	if !s.sparse {
+		n := int(s.last) + 1
+		per := &s.run.perRow[phase]
+		ahead := *per > 0 && *per*int64(s.run.size) <= aheadBytes
+		if ahead {
+			n = s.run.size
 		}
+		arrs, err := l.cols.Read(ctx, n, nil)
+		if err != nil {
+			return nil, err
+		}
+		l.pos += int64(n)
+		if ahead || n == s.run.size {
+			l.arrs, l.window = arrs, s.from
+		}
+		size := int64(1)
+		for _, a := range arrs {
+			size += vec.Size(a)
+		}
+		*per = max(size/int64(n), 1)
+		return arrs, nil
 	}
-	n := end - l.pos
-	l.pos = end
+	keep := make([]uint16, len(s.keep))
+	for i, row := range s.keep {
+		keep[i] = uint16(row - s.keep[0])
+	}
+	n := s.keep[len(s.keep)-1] - s.keep[0] + 1
+	l.pos += int64(n)
 	return l.cols.Read(ctx, int(n), keep)
 }

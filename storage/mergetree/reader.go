@@ -35,7 +35,8 @@ type Reader struct {
 	bySequence bool // the order of versions needs sequence numbers
 	readSeq    bool // sequence numbers are read
 	all        bool // NextVersions: keys of one version are noted as versions, too
-	rows       int  // of a window
+	rows       int  // of a window, by the options
+	window     int  // of a window of the section that is open
 	sections   [][][]Input
 	runs       []*run
 	open       bool
@@ -161,16 +162,24 @@ func (m *Reader) closeRuns() {
 	m.runs, m.open = nil, false
 }
 
+// manyRuns is from where on more runs have smaller windows.
+const manyRuns = 8
+
 // start opens the runs of a section.
 func (m *Reader) start(section [][]Input) error {
 	m.runs, m.open = nil, true
+	// What the windows of all runs hold is bounded, not what each holds.
+	m.window = m.rows
+	if len(section) > manyRuns {
+		m.window = max(min(m.rows, 256), m.rows*manyRuns/len(section))
+	}
 	m.bySequence = !m.ranked(section)
 	m.readSeq = m.bySequence || m.all
 	if err := m.preparePhases(); err != nil {
 		return err
 	}
 	for _, inputs := range section {
-		r := &run{m: m, index: len(m.runs), inputs: inputs, lanes: make([]lane, 2), keepb: make([]uint16, 0, m.rows)}
+		r := &run{m: m, index: len(m.runs), inputs: inputs, lanes: make([]lane, 2), keepb: make([]uint16, 0, m.window)}
 		if !m.bySequence {
 			for _, in := range inputs {
 				r.rank = max(r.rank, in.MaxSequence)

@@ -122,7 +122,7 @@ func (m *Reader) round(ctx context.Context) error {
 	for _, r := range m.runs {
 		if r.q > r.p {
 			r.seg = uint16(len(m.segs))
-			m.segs = append(m.segs, segment{run: r, in: r.in, rg: r.rg - 1, from: r.physical(r.p)})
+			m.segs = append(m.segs, segment{run: r, in: r.in, rg: r.rg - 1, from: r.start})
 			r.odd = false
 			if r.kinds != nil {
 				for _, k := range r.kinds[r.p:r.q] {
@@ -439,12 +439,12 @@ func (s *segment) want(row, n uint32) {
 	s.last = row + n - 1
 }
 
-// rel is the row of a window counted from the start of its segment.
-func (r *run) rel(m *Reader, i int) uint32 {
+// rel is row i of a window counted from the start of its segment.
+func (r *run) rel(i int) uint32 {
 	if r.rows == nil {
-		return uint32(r.start + int64(i) - m.segs[r.seg].from)
+		return uint32(i)
 	}
-	return uint32(r.physical(i) - m.segs[r.seg].from)
+	return uint32(r.rows[i])
 }
 
 // stretch takes rows [i, j) of r, keys of which no other run has a version.
@@ -463,7 +463,7 @@ func (m *Reader) stretch(r *run, i, j int) {
 			m.one(r, i)
 		}
 	default:
-		row, n := r.rel(m, i), uint32(j-i)
+		row, n := r.rel(i), uint32(j-i)
 		m.add(r.seg, row, n)
 		m.segs[r.seg].want(row, n)
 	}
@@ -477,7 +477,7 @@ func (m *Reader) keepsRetractions() bool {
 
 // one returns row i of r as it is.
 func (m *Reader) one(r *run, i int) {
-	row := r.rel(m, i)
+	row := r.rel(i)
 	m.add(r.seg, row, 1)
 	m.segs[r.seg].want(row, 1)
 }
@@ -517,7 +517,7 @@ func (m *Reader) key(base *run, at int, refs []uint32) {
 		m.one(win, row)
 	default:
 		// The base's row stays where it is and is written over.
-		rel := win.rel(m, row)
+		rel := win.rel(row)
 		m.patch(base, at, win.seg, rel)
 		m.segs[win.seg].want(rel, 1)
 	}
@@ -526,7 +526,7 @@ func (m *Reader) key(base *run, at int, refs []uint32) {
 // patch puts a row over one of the base's, or over nothing (at -1).
 func (m *Reader) patch(base *run, at int, src uint16, row uint32) {
 	if at >= 0 {
-		rel := base.rel(m, at)
+		rel := base.rel(at)
 		m.add(base.seg, rel, 1)
 		if g := &m.segs[base.seg]; g.need > 0 {
 			g.last = rel // what is copied and written over has to be read
@@ -544,7 +544,7 @@ func (m *Reader) patch(base *run, at int, src uint16, row uint32) {
 func (m *Reader) keyVersions(base *run, at int, refs []uint32) {
 	vs := m.pendVers[:0]
 	put := func(r *run, i int) {
-		v := version{seg: r.seg, row: r.rel(m, i)}
+		v := version{seg: r.seg, row: r.rel(i)}
 		if r.kinds != nil {
 			v.kind = uint8(r.kinds[i])
 		}

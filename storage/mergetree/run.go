@@ -45,24 +45,26 @@ type run struct {
 	rg     int // next range of it
 	rank   int64
 
-	cols  format.ColumnReader // key, sequence fields, sequence, kind
-	pos   int64               // next row to decode
-	end   int64               // of the current range
-	start int64               // first row of the current window
-	rows  []uint16            // physical rows of the window, nil = all
-	keepb []uint16
-	keys  Keys
-	user  Keys // user sequence fields, WordAndBytes
-	seq   []int64
-	kinds []int16 // nil = no deletes in this file
-	p, n  int     // cursor and end in the window
-	q     int     // end of what the round takes
-	odd   bool    // there are retractions in it
-	done  bool
-	last  bool // the window reached the end of the key range
-	order int64
-	seg   uint16 // of this round
-	lanes []lane // readers of the other columns, by phase
+	cols   format.ColumnReader // key, sequence fields, sequence, kind
+	pos    int64               // next row to decode
+	end    int64               // of the current range
+	start  int64               // first row of the current window
+	rows   []uint16            // physical rows of the window, nil = all
+	keepb  []uint16
+	keys   Keys
+	user   Keys // user sequence fields, WordAndBytes
+	seq    []int64
+	kinds  []int16 // nil = no deletes in this file
+	p, n   int     // cursor and end in the window
+	q      int     // end of what the round takes
+	size   int     // rows of the file that the window is
+	odd    bool    // there are retractions in it
+	done   bool
+	last   bool // the window reached the end of the key range
+	order  int64
+	seg    uint16   // of this round
+	perRow [2]int64 // bytes that a row of each phase takes; 0 = not known yet
+	lanes  []lane   // readers of the other columns, by phase
 }
 
 // lane reads one phase's columns along a run: always forwards, range by range.
@@ -70,6 +72,9 @@ type lane struct {
 	cols   format.ColumnReader
 	in, rg int
 	pos    int64
+	// arrs are the columns of a whole window, the one that begins at row window.
+	arrs   []arrow.Array
+	window int64
 }
 
 // next loads windows until there is a row; done is set at the end.
@@ -87,7 +92,7 @@ func (r *run) load(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		n := int(min(int64(r.m.rows), r.end-r.pos))
+		n := int(min(int64(r.m.window), r.end-r.pos))
 		r.rows, _ = r.inputs[r.in].DV.Keep(r.pos, n, r.keepb)
 		if r.rows != nil {
 			r.keepb = r.rows
@@ -98,7 +103,7 @@ func (r *run) load(ctx context.Context) error {
 		}
 		r.start, r.pos = r.pos, r.pos+int64(n)
 		r.m.stats.Rows += int64(n)
-		r.p, r.n = 0, n
+		r.p, r.n, r.size = 0, n, n
 		if r.rows != nil {
 			r.n = len(r.rows)
 		}
@@ -236,7 +241,7 @@ func (r *run) physical(i int) int64 {
 type segment struct {
 	run    *run
 	in, rg int
-	from   int64 // row that others count from
+	from   int64 // row that others count from: the first of the run's window
 	// need rows between first and last are wanted.
 	need, first, last uint32
 	sparse            bool

@@ -59,7 +59,7 @@ func (m *Reader) NextVersions(ctx context.Context) (*VersionBatch, error) {
 func (m *Reader) versions(ctx context.Context) (*VersionBatch, error) {
 	v := &m.vers
 	p := &m.phases[phaseRest]
-	m.layout()
+	m.layout(phaseRest)
 	parts, err := m.readParts(ctx, phaseRest)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (m *Reader) noteStretch(w *run, from, q int) {
 	v.seq, v.pos, v.tag, v.keyEnds = slices.Grow(v.seq, n), slices.Grow(v.pos, n), slices.Grow(v.tag, n), slices.Grow(v.keyEnds, n)
 	tag := w.inputs[w.in].Tag
 	for i := range n {
-		rel := w.rel(m, from+i)
+		rel := w.rel(from + i)
 		v.src, v.row = append(v.src, w.seg), append(v.row, rel)
 		v.kinds = append(v.kinds, uint8(w.kinds[from+i]))
 		v.ends = append(v.ends, first+uint32(i)+1)
