@@ -27,7 +27,7 @@ var _ KeyedRelation = (*TableRelation)(nil)
 
 // LookupKey implements KeyedRelation.
 func (r *TableRelation) LookupKey() ([]int, []types.Type) {
-	if len(r.sch.PrimaryKeys) == 0 {
+	if len(r.sch.PrimaryKeys) == 0 || r.incremental != nil {
 		return nil, nil
 	}
 	for _, o := range []string{"scan.fallback-branch", "scan.primary-branch"} {

@@ -32,6 +32,7 @@ type scanStage struct {
 	acc   *mem.Account
 	// pushed: readers apply the filter themselves.
 	pushed bool
+	found  *vec.Batch // looked up instead of read
 }
 
 // scanFilter is a runtime filter on one column of the scan.
@@ -87,6 +88,9 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 	if empty { // an inner join with nothing
 		s.plan = &table.Plan{Report: &table.PlanReport{}}
 		return 1, nil
+	}
+	if done, err := s.lookUp(ctx); done || err != nil {
+		return 1, err
 	}
 	if b := s.req.bound; b != nil && b.b.usable {
 		s.spec.Late = &lateBound{b: b.b, leaf: s.field(b.col)}
@@ -201,6 +205,13 @@ func (o *scanOp) report() {
 func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
 	s := o.s
 	for {
+		if s.found != nil {
+			b := s.found
+			s.found = nil
+			if out, err := o.looked(ctx, b); out != nil || err != nil {
+				return out, err
+			}
+		}
 		if o.rd == nil {
 			i := int(s.next.Add(1)) - 1
 			if i >= len(s.plan.Splits) {

@@ -579,6 +579,9 @@ func (x *explainer) scanProps(n *plan.Scan, add func(string, any)) {
 		files += " (skipped by " + strings.Join(why, ", ") + ")"
 	}
 	add("Files", files)
+	if r.Keys > 0 {
+		add("Keys", r.Keys)
+	}
 	if r.Manifests > 0 && x.o.Verbose {
 		add("Manifests", of(r.ManifestsRead, r.Manifests))
 	}
