@@ -19,6 +19,7 @@ type Store struct {
 	cancel    context.CancelFunc
 	workers   sync.WaitGroup
 	slots     chan struct{} // of background builds
+	small     chan struct{} // of those of small files, which do not wait for big ones
 	epoch     atomic.Int64  // ticks when something is built or dropped
 	lookups   atomic.Int64  // of tables that are gone
 	diskReads atomic.Int64
@@ -67,7 +68,7 @@ func New(o Options) *Store {
 	if o.BlockBytes <= 0 {
 		o.BlockBytes = 8 << 10
 	}
-	s := &Store{o: o, slots: make(chan struct{}, max(o.Builders, 1)), entries: map[string][]*Entry{}, tables: map[*table]*Entry{}}
+	s := &Store{o: o, slots: make(chan struct{}, max(o.Builders, 1)), small: make(chan struct{}, 1), entries: map[string][]*Entry{}, tables: map[*table]*Entry{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -526,6 +527,10 @@ func (e *Entry) Spent(d time.Duration, rows bool) {
 // is wanted for a while is mostly wanted for much longer.
 const spentShare = 5
 
+// smallRows is the most rows of a file that is made a table of in some tens of
+// milliseconds.
+const smallRows = 100_000
+
 // expected is how long making a table of rows will take, by what the others took.
 func (s *Store) expected(rows int64) int64 {
 	per := int64(300)
@@ -553,12 +558,16 @@ func (e *Entry) later(rows bool) {
 		return
 	}
 	e.queued[k] = true
+	slots := e.s.slots
+	if e.f.Rows <= smallRows {
+		slots = e.s.small
+	}
 	go func() {
 		defer e.s.workers.Done()
 		select {
-		case e.s.slots <- struct{}{}:
+		case slots <- struct{}{}:
 			_, _ = e.Build(e.s.ctx, rows) // whoever looks up next reads the file
-			<-e.s.slots
+			<-slots
 		case <-e.s.ctx.Done():
 		}
 		e.mu.Lock()

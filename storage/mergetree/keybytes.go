@@ -46,8 +46,8 @@ func (c *KeyCodec) Search(k *Keys, from, n int, b *Bound) (int, bool) {
 	return i, bytes.Equal(k.At(i), b.data)
 }
 
-// Values returns the columns of a key in byte form, those whose order under SQL is
-// the files'; the others are nil, as are those behind a form that is damaged.
+// Values returns the columns of a key in byte form: numbers, dates, times and text;
+// the others are nil, as are those behind a form that is damaged.
 func (c *KeyCodec) Values(b []byte) []types.Datum {
 	out := make([]types.Datum, len(c.types))
 	for i, t := range c.types {
@@ -77,7 +77,7 @@ func (c *KeyCodec) Values(b []byte) []types.Datum {
 			}
 		}
 		switch t.Kind {
-		case types.Text, types.Varchar:
+		case types.Text, types.Varchar, types.BpChar:
 			out[i] = string(v)
 		}
 	}

@@ -432,6 +432,7 @@ func (g *getter) many(ctx context.Context, keys []arrow.Array, n int) error {
 		return fmt.Errorf("lookup of %d keys", n)
 	}
 	byBucket := map[*lookupBucket]*wantedKeys{}
+	g.byKey = make([]byte, 0, min(n, 1<<20)*16)
 	put := func(b *lookupBucket, key []byte, q int32) {
 		w := byBucket[b]
 		if w == nil {
@@ -475,7 +476,9 @@ func (g *getter) route(key []types.Datum, put func(b *lookupBucket, key []byte))
 	for _, i := range p.trimmed {
 		g.vals = append(g.vals, key[i])
 	}
-	form := p.read.codec.Append(nil, g.vals)
+	at := len(g.byKey)
+	g.byKey = p.read.codec.Append(g.byKey, g.vals)
+	form := g.byKey[at:len(g.byKey):len(g.byKey)] // it stays where it is when byKey moves
 	part := func(part *lookupPart) {
 		if n, ok := g.bucketOf(part, key); ok && len(part.list) > 1 {
 			if b := part.buckets[n]; b != nil {

@@ -204,6 +204,9 @@ func (r *readPlan) keyFilter(keys [][]byte) predicate.Node {
 		return &predicate.Leaf{Op: op, Col: r.keyCols[i], FieldID: f.ID, Name: f.Name, Type: f.Type, Args: args}
 	}
 	if len(keys) > fewKeys {
+		if !keyOrdered(r.st.schema.Fields[r.keyCols[0]].Type) {
+			return nil
+		}
 		lo, hi := r.codec.Values(keys[0])[0], r.codec.Values(keys[len(keys)-1])[0]
 		if lo == nil || hi == nil {
 			return nil
