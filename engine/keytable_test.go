@@ -198,3 +198,24 @@ func TestLookupWaitCancelled(t *testing.T) {
 		return runSQL(t, other, "SELECT count(*) FROM c$snapshots WHERE changelog_record_count = 1")[0] == "1"
 	})
 }
+
+// With lookup-wait = false a commit returns at once, and the background makes its
+// changelog; a table that is written only is left alone.
+func TestLookupWaitOff(t *testing.T) {
+	e, s := maintained(t, nil)
+	runSQL(t, s, "CREATE TABLE a (k int PRIMARY KEY, v text) WITH ('changelog-producer'='lookup','lookup-wait'='false')")
+	runSQL(t, s, "CREATE TABLE w (k int PRIMARY KEY, v text) WITH ('changelog-producer'='lookup','write-only'='true')")
+	runSQL(t, s, "INSERT INTO w VALUES (1, 'x')")
+	runSQL(t, s, "INSERT INTO a VALUES (1, 'x')")
+	e.maint.waits.mu.Lock()
+	if n := len(e.maint.waits.by); n > 0 {
+		t.Errorf("%d tables are waited for", n)
+	}
+	e.maint.waits.mu.Unlock()
+	until(t, "its changelog", func() bool {
+		return runSQL(t, s, "SELECT count(*) FROM a$snapshots WHERE changelog_record_count = 1")[0] == "1"
+	})
+	if got := runSQL(t, s, "SELECT count(*) FROM w$snapshots"); got[0] != "1" {
+		t.Errorf("%v snapshots of a table that is written only", got)
+	}
+}

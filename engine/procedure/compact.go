@@ -102,8 +102,38 @@ func compactJobOf(v *Values, options string) (*compactJob, error) {
 	return j, nil
 }
 
+// fixedHere are options, or with a dot at the end families of them, that say what
+// rows become: a compaction under others than the table's would change rows.
+var fixedHere = []string{"sequence.field", "sequence.field.sort-order", "fields.", "ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete", "first-row.ignore-delete",
+	"deletion-vectors.enabled", "bucket", "record-level.time-field"}
+
+// check refuses options that a run cannot have for itself.
+func (j *compactJob) check(ctx context.Context, t *Table) error {
+	if len(j.options) == 0 {
+		return nil
+	}
+	sch, err := t.Store.Schema(ctx, t.At())
+	if err != nil {
+		return err
+	}
+	var changes []schema.Change
+	for k, v := range j.options {
+		for _, f := range fixedHere {
+			if k == f || strings.HasSuffix(f, ".") && strings.HasPrefix(k, f) {
+				return pgerr.New(pgerr.InvalidParameterValue, "option \"%s\" cannot be set for a compaction", k)
+			}
+		}
+		changes = append(changes, schema.SetOption{Key: k, Value: v})
+	}
+	_, err = schema.Apply(sch, changes, true)
+	return err
+}
+
 // run compacts a table.
 func (j *compactJob) run(ctx context.Context, h Host, t *Table) (*table.CompactReport, error) {
+	if err := j.check(ctx, t); err != nil {
+		return nil, err
+	}
 	o := table.CompactOptions{Full: j.full, Branch: t.Branch, Buckets: j.buckets, Options: j.options, Account: h.Account()}
 	if c := j.choice; c.Where != "" || c.Specs != nil || c.Idle != 0 {
 		var err error
