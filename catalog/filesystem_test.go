@@ -86,7 +86,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("branch: %v, %v", r, err)
 	}
 	var un *fileio.UnsupportedError
-	if _, err := c.Resolve(ctx, "public", "t$audit_log", ResolveOptions{}); !errors.As(err, &un) {
+	if _, err := c.Resolve(ctx, "public", "t$file_indexes", ResolveOptions{}); !errors.As(err, &un) {
 		t.Errorf("a system table that is not there: %v", err)
 	}
 }
@@ -138,5 +138,47 @@ func TestForeignChanges(t *testing.T) {
 	_, err = c.Resolve(ctx, "public", "t", ResolveOptions{At: snapshot.Ref{Kind: snapshot.ID, ID: 7}})
 	if !errors.Is(err, snapshot.ErrNotFound) {
 		t.Errorf("a snapshot that is not there: %v", err)
+	}
+}
+
+// TestDerived resolves the relations that are made of a table's files and are not the
+// table: they have no key, and their columns.
+func TestDerived(t *testing.T) {
+	ctx := context.Background()
+	_, c := warehouse(t)
+	base, err := c.Resolve(ctx, "public", "t", ResolveOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := map[string]string{"incremental-between": "0,0"}
+	for _, x := range []struct {
+		name    string
+		dynamic map[string]string
+		first   string
+		more    int
+	}{
+		{"t$audit_log", nil, "rowkind", 1}, {"t$BINLOG", nil, "rowkind", 1}, {"t$ro", nil, base.Columns()[0].Name, 0},
+		{"t$branch_b1$audit_log", nil, "rowkind", 1}, {"t", changes, base.Columns()[0].Name, 0}, {"t$audit_log", changes, "rowkind", 1},
+	} {
+		r, err := c.Resolve(ctx, "public", x.name, ResolveOptions{Dynamic: x.dynamic})
+		if err != nil {
+			t.Errorf("%s: %v", x.name, err)
+			continue
+		}
+		if _, ok := r.(TableInfo); ok {
+			t.Errorf("%s is a table", x.name)
+		}
+		if _, ok := r.(Derived); !ok || r.Columns()[0].Name != x.first {
+			t.Errorf("%s: columns %v", x.name, r.Columns())
+		}
+		if n := len(base.Columns()) + x.more; x.name != "t$branch_b1$audit_log" && len(r.Columns()) != n {
+			t.Errorf("%s has %d columns, want %d", x.name, len(r.Columns()), n)
+		}
+		if _, err := r.Plan(ctx, table.Scan{Limit: -1}); err != nil {
+			t.Errorf("%s: %v", x.name, err)
+		}
+	}
+	if _, err := c.Resolve(ctx, "public", "t", ResolveOptions{Dynamic: map[string]string{"incremental-between": "1,2", "scan.snapshot-id": "1"}}); err == nil {
+		t.Error("a state and a range at once")
 	}
 }
