@@ -107,7 +107,10 @@ func (p *lookupPlan) fits(b *branch, snap *snapshot.Snapshot, schemaID int64) bo
 func (t *FileStore) lookupPlan(ctx context.Context, l *Lookup) (*lookupPlan, error) {
 	at := &l.At
 	p := t.lookups.latest.Load()
-	if p == nil || at.Snap == nil || at.Schema == 0 || p.snap != at.Snap || p.read.st.schema.ID != at.Schema-1 || !sameBranch(p.read.st.branch.name, at.Branch) {
+	if !p.pinned(at) {
+		p = t.lookups.pinned(at)
+	}
+	if p == nil {
 		st, err := t.state(ctx, *at, nil)
 		if err != nil {
 			return nil, err
@@ -130,6 +133,24 @@ func (t *FileStore) lookupPlan(ctx context.Context, l *Lookup) (*lookupPlan, err
 		return t.overlay(ctx, p, l.Overlay)
 	}
 	return p, nil
+}
+
+// pinned reports whether the plan is of the very snapshot and schema that a resolved
+// reference holds.
+func (p *lookupPlan) pinned(at *snapshot.Ref) bool {
+	return p != nil && at.Snap != nil && at.Schema > 0 && p.snap == at.Snap && p.read.st.schema.ID == at.Schema-1 && sameBranch(p.read.st.branch.name, at.Branch)
+}
+
+// pinned finds the plan of a state that is not the newest one.
+func (s *lookupPlans) pinned(at *snapshot.Ref) *lookupPlan {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.kept {
+		if p.pinned(at) {
+			return p
+		}
+	}
+	return nil
 }
 
 func sameBranch(a, b string) bool { return a == b || a == "" && b == "main" }

@@ -232,7 +232,7 @@ func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked 
 		}
 	}
 	var one []string
-	for _, k := range keys[:min(len(keys), 60)] {
+	for _, k := range keys[:min(len(keys), 40)] {
 		b, err := tb.GetOne(ctx, l, k)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
@@ -294,7 +294,7 @@ func checkLookups(t *testing.T, r *rand.Rand, tb *FileStore, what string, asked 
 			t.Fatalf("%s: found %s, which the scan has not", what, l)
 		}
 	}
-	if len(keys) <= 60 {
+	if len(keys) <= 40 {
 		check("one by one", one)
 	}
 }
