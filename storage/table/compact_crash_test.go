@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
@@ -42,15 +44,35 @@ func preparedTable(t *testing.T, io fileio.FileIO, engine string, opts map[strin
 	return l
 }
 
+// on copies the table to another store.
+func (l *lookupTable) on(io fileio.FileIO) *lookupTable {
+	l.t.Helper()
+	for _, p := range filesBelow(l.t, l.io, workDir) {
+		raw, err := l.io.ReadFile(context.Background(), p)
+		if err == nil {
+			err = io.PutIfAbsent(context.Background(), p, raw) // durable, too
+		}
+		if err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	c := &lookupTable{
+		compactTable: &compactTable{t: l.t, io: io, sch: l.sch, key: l.key, rows: maps.Clone(l.rows), seqs: l.seqs},
+		engine:       l.engine, now: l.now, told: maps.Clone(l.told), seen: l.seen,
+	}
+	return c
+}
+
 // TestCompactChangelogCutAtEveryCall makes each file system call of a compaction
 // fail in turn: nothing is seen or left of it, or all of it is there.
 func TestCompactChangelogCutAtEveryCall(t *testing.T) {
 	ctx := context.Background()
 	for _, k := range crashTables {
+		base := preparedTable(t, fileio.NewMem(), k.engine, k.opts)
 		for _, after := range []bool{false, true} {
 			for nth := 1; ; nth++ {
 				f := fileio.NewFault(fileio.NewMem())
-				l := preparedTable(t, f, k.engine, k.opts)
+				l := base.on(f)
 				env := NewEnv(f, EnvOptions{})
 				l.s = Open(env, workDir) // nothing is cached
 				boom := errors.New("boom")
@@ -88,12 +110,16 @@ func TestCompactChangelogCrash(t *testing.T) {
 	ctx := context.Background()
 	rnd := rand.New(rand.NewPCG(7, 0))
 	for _, k := range crashTables {
+		base := preparedTable(t, fileio.NewMem(), k.engine, k.opts)
 		for _, after := range []bool{false, true} {
 			for chance := range 2 { // 0: nothing unsynced survives
+				if after && chance > 0 && testkit.Factor() == 1 {
+					continue
+				}
 				crashes := 0
 				for n := 1; ; n++ {
 					disk := fileio.NewCrash()
-					l := preparedTable(t, disk, k.engine, k.opts)
+					l := base.on(disk)
 					env := NewEnv(disk, EnvOptions{})
 					l.s = Open(env, workDir)
 					disk.At(n, after)

@@ -80,61 +80,63 @@ func TestLookupChangelogSpeed(t *testing.T) {
 		{"changelog-producer": "none"}, {"changelog-producer": "lookup"}, {"deletion-vectors.enabled": "true"},
 		{"deletion-vectors.enabled": "true", "changelog-producer": "lookup"},
 	} {
-		const rows, upserts, commits = 2_000_000, 50_000, 10
-		o["bucket"] = "1"
-		io := fileio.NewLocal(t.TempDir())
-		s := tableSchema(t, o, []string{"id"}, orderFields...)
-		c := newCompactTable(t, io, s, EnvOptions{})
-		r := rand.New(rand.NewPCG(1, 2))
-		write := func(ids []int64) {
-			at, err := c.s.Resolve(ctx, snapshot.Ref{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := c.s.Write(ctx, WriteOptions{At: at})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for at := 0; at < len(ids); at += 50_000 {
-				part := ids[at:min(at+50_000, len(ids))]
-				b := batchOf(s.Fields, nil)
-				b.N, b.Cols = len(part), orderColumns(r, s, part)
-				if err := w.Write(ctx, b, nil); err != nil {
+		t.Run(fmt.Sprint(o), func(t *testing.T) {
+			const rows, upserts, commits = 2_000_000, 50_000, 10
+			o["bucket"] = "1"
+			io := fileio.NewLocal(t.TempDir())
+			s := tableSchema(t, o, []string{"id"}, orderFields...)
+			c := newCompactTable(t, io, s, EnvOptions{})
+			r := rand.New(rand.NewPCG(1, 2))
+			write := func(ids []int64) {
+				at, err := c.s.Resolve(ctx, snapshot.Ref{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w, err := c.s.Write(ctx, WriteOptions{At: at})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for at := 0; at < len(ids); at += 50_000 {
+					part := ids[at:min(at+50_000, len(ids))]
+					b := batchOf(s.Fields, nil)
+					b.N, b.Cols = len(part), orderColumns(r, s, part)
+					if err := w.Write(ctx, b, nil); err != nil {
+						t.Fatal(err)
+					}
+				}
+				ch, err := w.Prepare(ctx)
+				if err == nil {
+					_, err = c.s.Commit(ctx, ch)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
-			ch, err := w.Prepare(ctx)
-			if err == nil {
-				_, err = c.s.Commit(ctx, ch)
+			ids := make([]int64, rows)
+			for i := range ids {
+				ids[i] = int64(i)
 			}
-			if err != nil {
-				t.Fatal(err)
+			write(ids)
+			c.compact(CompactOptions{Full: true})
+			step := func() {
+				part := make([]int64, upserts)
+				for i := range part {
+					part[i] = r.Int64N(rows)
+				}
+				slices.Sort(part)
+				write(slices.Compact(part))
+				if o["changelog-producer"] == "none" && o["deletion-vectors.enabled"] == "" {
+					c.compact(CompactOptions{}) // what is due
+				} else {
+					c.compact(CompactOptions{Level0: true})
+				}
 			}
-		}
-		ids := make([]int64, rows)
-		for i := range ids {
-			ids[i] = int64(i)
-		}
-		write(ids)
-		c.compact(CompactOptions{Full: true})
-		step := func() {
-			part := make([]int64, upserts)
-			for i := range part {
-				part[i] = r.Int64N(rows)
+			step() // fills caches
+			start, used := time.Now(), cpuTime(t)
+			for range commits {
+				step()
 			}
-			slices.Sort(part)
-			write(slices.Compact(part))
-			if o["changelog-producer"] == "none" && o["deletion-vectors.enabled"] == "" {
-				c.compact(CompactOptions{}) // what is due
-			} else {
-				c.compact(CompactOptions{Level0: true})
-			}
-		}
-		step() // fills caches
-		start, used := time.Now(), cpuTime(t)
-		for range commits {
-			step()
-		}
-		t.Logf("%s: %.0f rows/s, %.2f s of CPU", fmt.Sprint(o), float64(upserts*commits)/time.Since(start).Seconds(), (cpuTime(t) - used).Seconds())
+			t.Logf("%.0f rows/s, %.2f s of CPU", float64(upserts*commits)/time.Since(start).Seconds(), (cpuTime(t) - used).Seconds())
+		})
 	}
 }
