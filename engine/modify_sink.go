@@ -122,9 +122,13 @@ func (k *rowSink) finish(ctx context.Context) error {
 			return err
 		}
 		if o := m.m.Overwrite; o != nil {
+			own := c.Overwrite
 			if c.Overwrite, err = m.replacement(ctx, o); err != nil {
 				k.w = nil
 				return discardAnd(ctx, m.rel.Table(), c, err)
+			}
+			if c.Overwrite.Dynamic && own != nil {
+				c.Overwrite = own
 			}
 			c.Kind = commit.Overwrite
 		}

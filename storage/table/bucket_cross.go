@@ -44,8 +44,9 @@ type crossBuckets struct {
 	spill *keySpace           // those that own had no room for
 	parts map[*target]*crossPart
 	byImg map[uint32]*target // partitions of the index
-	// left are partitions that keys leave in an overwrite of others.
-	left map[*target]bool
+	// Of an overwrite that does not replace everything: the partitions that rows come
+	// to, and those that keys would have to leave and cannot.
+	come, left map[*target]bool
 
 	key, val, pkey, pval []byte // scratch
 }
@@ -54,6 +55,7 @@ type crossBuckets struct {
 type ownPlace struct {
 	part   *target
 	bucket int32
+	old    bool // of the state that is being overwritten, in part or whole
 }
 
 // crossPart is how far a partition's buckets are filled.
@@ -83,7 +85,7 @@ func (st *state) crossPartition() bool {
 // transaction wrote before.
 func (w *tableWriter) newCross(ctx context.Context) (*crossBuckets, error) {
 	st, o := w.st, &w.o
-	c := &crossBuckets{w: w, own: map[string]ownPlace{}, parts: map[*target]*crossPart{}, byImg: map[uint32]*target{}, left: map[*target]bool{}}
+	c := &crossBuckets{w: w, own: map[string]ownPlace{}, parts: map[*target]*crossPart{}, byImg: map[uint32]*target{}, come: map[*target]bool{}, left: map[*target]bool{}}
 	switch st.mergeEngine() {
 	case "deduplicate":
 		c.dedup = true
@@ -143,7 +145,7 @@ func (w *tableWriter) newCross(ctx context.Context) (*crossBuckets, error) {
 					}
 					at := ownPlace{}
 					if put {
-						at = ownPlace{p, id.Bucket}
+						at = ownPlace{part: p, bucket: id.Bucket}
 					}
 					if err := c.note(k, at); err != nil {
 						return err
@@ -220,7 +222,7 @@ func (c *crossBuckets) find(key []byte) (ownPlace, error) {
 				return ownPlace{}, nil
 			}
 			p, err := c.w.r.partition(v[2:])
-			return ownPlace{p, int32(v[0])<<8 | int32(v[1])}, err
+			return ownPlace{part: p, bucket: int32(v[0])<<8 | int32(v[1])}, err
 		}
 	}
 	if c.empty {
@@ -238,14 +240,10 @@ func (c *crossBuckets) find(key []byte) (ownPlace, error) {
 		}
 		c.byImg[at.part] = p
 	}
-	if c.w.o.Overwrite {
-		c.left[p] = true
-		return ownPlace{}, nil
-	}
 	if c.overlay != nil && replaced(c.overlay, p.image) {
 		return ownPlace{}, nil
 	}
-	return ownPlace{p, at.bucket}, nil
+	return ownPlace{p, at.bucket, c.w.o.Overwrite}, nil
 }
 
 // assign chooses the bucket of a new key: the lowest with room, else a new one
@@ -326,6 +324,16 @@ func (c *crossBuckets) place(cols []arrow.Array, n int, kinds []uint8) (*placed,
 			return nil, err
 		}
 		retracts := kind&1 != 0
+		if at.old {
+			// What is in the row's own partition goes, and perhaps all of the other; a
+			// retraction there is right in both cases.
+			if at.part != p && !c.dedup {
+				c.left[at.part] = true
+			}
+			if at.part == p || !c.dedup {
+				at = ownPlace{}
+			}
+		}
 		switch {
 		case kind&LogOnly != 0:
 			if at.part == p {
@@ -348,8 +356,9 @@ func (c *crossBuckets) place(cols []arrow.Array, n int, kinds []uint8) (*placed,
 			}
 			var b int32
 			if b, err = c.assign(p); err == nil {
-				out.add(i, kind, ownPlace{p, b}, false)
-				err = c.note(key, ownPlace{p, b})
+				c.come[p] = true
+				out.add(i, kind, ownPlace{part: p, bucket: b}, false)
+				err = c.note(key, ownPlace{part: p, bucket: b})
 			}
 		}
 		if err != nil {
@@ -421,14 +430,21 @@ func (c *crossBuckets) moved(cols []arrow.Array, o *placed) ([]arrow.Array, erro
 	return out, nil
 }
 
-// prepared is what the commit must know. An overwrite of some partitions that
-// takes keys out of others cannot be one: those others are not replaced.
+// prepared is what the commit must know. An overwrite replaces the partitions that
+// rows came to, not those that keys were only taken out of. Where the merge engine
+// wants a row in a partition that is not replaced, it cannot be done.
 func (c *crossBuckets) prepared(out *commit.Changes) error {
 	for p := range c.left {
-		if len(p.buckets) == 0 && !c.empty {
-			return &fileio.UnsupportedError{Feature: "INSERT OVERWRITE of some partitions with a key that is in another one (" + trimSlash(p.path) + ")"}
+		if !c.come[p] {
+			return &fileio.UnsupportedError{Feature: "INSERT OVERWRITE of some partitions under merge-engine = " + c.w.st.mergeEngine() + " with a key that is in another one (" + trimSlash(p.path) + ")"}
 		}
 	}
 	out.Placed = &commit.Placed{At: c.at}
+	if c.w.o.Overwrite && !c.empty {
+		out.Overwrite = &commit.Replacement{Partitions: [][]byte{}}
+		for p := range c.come {
+			out.Overwrite.Partitions = append(out.Overwrite.Partitions, p.image)
+		}
+	}
 	return nil
 }

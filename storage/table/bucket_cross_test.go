@@ -133,7 +133,28 @@ func TestCrossModel(t *testing.T) {
 						t.Fatal(err)
 					}
 					apply(all, allKinds)
-				case 4: // overwrite all, or drop a partition
+				case 4: // overwrite all or the partitions that rows come to, or drop a partition
+					if engine == "deduplicate" && r.IntN(2) == 0 {
+						rows, _ := random(20)
+						for i := range rows {
+							rows[i][0] = int64(r.IntN(2))
+						}
+						c, err := f.prepare(s, WriteOptions{Overwrite: true}, rows, nil)
+						if err != nil {
+							t.Fatal(err)
+						}
+						c.Kind = commit.Overwrite
+						if err := f.publish(s, c); err != nil {
+							t.Fatal(err)
+						}
+						come := map[types.Datum]bool{}
+						for _, row := range rows {
+							come[row[0]] = true
+						}
+						maps.DeleteFunc(m.rows, func(_ int64, row []types.Datum) bool { return come[row[0]] })
+						apply(rows, make([]uint8, len(rows)))
+						break
+					}
 					if r.IntN(2) == 0 {
 						rows, _ := random(40)
 						c, err := f.prepare(s, WriteOptions{Overwrite: true, OverwriteAll: true}, rows, nil)
@@ -224,27 +245,31 @@ func TestCrossRace(t *testing.T) {
 	noOrphansOf(t, f.io, "manifest")
 }
 
-// TestCrossOverwriteRefuses: an overwrite of some partitions cannot take a key out
-// of another one.
-func TestCrossOverwriteRefuses(t *testing.T) {
-	f := newFleet(t, fileio.NewMem(), crossTable(t), 1)
-	s := f.stores[0]
-	f.write(s, [][]types.Datum{{int64(0), int64(1), nil, "a"}, {int64(1), int64(2), nil, "b"}}, nil)
-	_, err := f.prepare(s, WriteOptions{Overwrite: true}, [][]types.Datum{{int64(0), int64(2), nil, "c"}}, nil)
-	var un *fileio.UnsupportedError
-	if !errors.As(err, &un) || !strings.Contains(un.Feature, "p=1") {
-		t.Errorf("%v", err)
-	}
-	c, err := f.prepare(s, WriteOptions{Overwrite: true}, [][]types.Datum{{int64(0), int64(1), nil, "c"}, {int64(0), int64(3), nil, "d"}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Kind, c.Overwrite = commit.Overwrite, &commit.Replacement{Dynamic: true}
-	if err := f.publish(s, c); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(f.rows()); n != 3 {
-		t.Errorf("%d rows", n)
+// TestCrossOverwrite: an overwrite of some partitions takes keys out of the others,
+// unless the merge engine wants their rows there.
+func TestCrossOverwrite(t *testing.T) {
+	for _, engine := range []string{"deduplicate", "partial-update"} {
+		f := newFleet(t, fileio.NewMem(), crossTable(t, "merge-engine", engine), 1)
+		s := f.stores[0]
+		f.write(s, [][]types.Datum{{int64(0), int64(1), nil, "a"}, {int64(0), int64(4), nil, "a"}, {int64(1), int64(2), nil, "b"}, {int64(1), int64(5), nil, "b"}}, nil)
+		c, err := f.prepare(s, WriteOptions{Overwrite: true}, [][]types.Datum{{int64(0), int64(2), nil, "c"}, {int64(0), int64(1), nil, "c"}}, nil)
+		if engine != "deduplicate" {
+			var un *fileio.UnsupportedError
+			if !errors.As(err, &un) || !strings.Contains(un.Feature, "p=1") {
+				t.Errorf("%v", err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Kind = commit.Overwrite
+		if err := f.publish(s, c); err != nil {
+			t.Fatal(err)
+		}
+		wantRows(t, f.rows(), []string{`0|1|NULL|"c"`, `0|2|NULL|"c"`, `1|5|NULL|"b"`})
+		f.write(s, [][]types.Datum{{int64(2), int64(4), nil, "d"}, {int64(2), int64(2), nil, "d"}}, nil)
+		wantRows(t, f.rows(), []string{`0|1|NULL|"c"`, `1|5|NULL|"b"`, `2|2|NULL|"d"`, `2|4|NULL|"d"`})
 	}
 }
 

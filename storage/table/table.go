@@ -265,7 +265,8 @@ type Writer interface {
 	// Buffered returns the bytes and rows that are not in files yet.
 	Buffered() (bytes, rows int64)
 	// Prepare flushes and returns what was written, ready for Commit. The writer
-	// cannot be used afterwards. Base, Kind and Files are set.
+	// cannot be used afterwards. Base, Kind and Files are set; Overwrite, too, where
+	// it is not the partitions of Files that a dynamic overwrite replaces.
 	Prepare(ctx context.Context) (commit.Changes, error)
 	// Abort deletes every file written.
 	Abort(ctx context.Context) error
