@@ -528,3 +528,13 @@ func (p *planner) planChanges(ctx context.Context, files []live, inOrder bool) e
 	}
 	return nil
 }
+
+// topLevel is the highest level of the table's buckets (num-levels - 1).
+func (p *planner) topLevel() (int64, error) {
+	trigger, err := p.options.Int("num-sorted-run.compaction-trigger", 5)
+	if err != nil {
+		return 0, err
+	}
+	n, err := p.options.Int("num-levels", trigger+1)
+	return n - 1, err
+}
