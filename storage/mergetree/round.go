@@ -292,14 +292,37 @@ func (m *Reader) settle(l list) {
 			j++
 		}
 		part := l.ref[i-1 : j]
-		if len(part) == 2 {
-			if m.compareRefs(part[1], part[0]) < 0 {
-				part[0], part[1] = part[1], part[0]
-			}
-		} else {
+		if len(part) > 32 {
 			slices.SortStableFunc(part, m.compareRefs)
+		} else {
+			m.insert(part)
 		}
 		i = j
+	}
+}
+
+// insert sorts few rows; the key's versions of most tables are in order by the run
+// that they are in.
+func (m *Reader) insert(part []uint32) {
+	if m.form == OneWord && !m.bySequence && len(m.o.SequenceCols) == 0 {
+		for i := 1; i < len(part); i++ {
+			x := part[i]
+			order := m.runs[x>>16].order
+			j := i
+			for ; j > 0 && m.runs[part[j-1]>>16].order > order; j-- {
+				part[j] = part[j-1]
+			}
+			part[j] = x
+		}
+		return
+	}
+	for i := 1; i < len(part); i++ {
+		x := part[i]
+		j := i
+		for ; j > 0 && m.compareRefs(part[j-1], x) > 0; j-- {
+			part[j] = part[j-1]
+		}
+		part[j] = x
 	}
 }
 
