@@ -16,6 +16,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
+	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
 // What a row that is written makes of the row that is there.
@@ -60,9 +61,11 @@ func plainMerge(o schema.Options) bool {
 	return o.Enum("merge-engine", "deduplicate") == "deduplicate" && o.String("sequence.field", "") == "" && o.String("rowkind.field", "") == ""
 }
 
-// blind reports whether ON CONFLICT need not look at the row that is there.
+// blind reports whether ON CONFLICT need not look at the row that is there. A changelog
+// of the input wants to know it.
 func blind(m *plan.Modify) bool {
-	return m.Conflict != nil && m.Conflict.Blind && plainMerge(m.Target.Options())
+	o := m.Target.Options()
+	return m.Conflict != nil && m.Conflict.Blind && plainMerge(o) && !table.LogsInput(o)
 }
 
 // returnsMerged reports whether RETURNING of an INSERT shows rows that the merge
