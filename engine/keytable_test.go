@@ -219,3 +219,39 @@ func TestLookupWaitOff(t *testing.T) {
 		t.Errorf("%v snapshots of a table that is written only", got)
 	}
 }
+
+// A commit whose compaction fails stands: its session is warned, and the background
+// makes the changelog once it can.
+func TestLookupWaitFails(t *testing.T) {
+	f := fileio.NewFault(fileio.NewMem())
+	e, err := Open(t.Context(), Config{FileIO: f, Warehouse: "mem://", Maintain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	s, err := e.OpenSession(t.Context(), Startup{User: "u", Database: "paimon"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	runSQL(t, s, "CREATE TABLE c (k int PRIMARY KEY, v text) WITH ('changelog-producer'='lookup')")
+	runSQL(t, s, "INSERT INTO c VALUES (1, 'x')")
+	f.Add(fileio.Rule{Op: "create", Path: "changelog-", Err: errors.New("no changelog today")})
+	x := &texts{}
+	if err := s.Query(t.Context(), "UPDATE c SET v = 'y' WHERE k = 1", x); err != nil {
+		t.Fatal(err)
+	}
+	if f.Hits() == 0 {
+		t.Fatal("nothing failed")
+	}
+	if len(x.tags) != 1 || x.tags[0] != "UPDATE 1" || len(x.notices) != 1 || !strings.Contains(x.notices[0], "compaction has failed") {
+		t.Errorf("tags %v, notices %v", x.tags, x.notices)
+	}
+	if got := runSQL(t, s, "SELECT v FROM c"); got[0] != "y" {
+		t.Errorf("row %v", got)
+	}
+	f.Clear()
+	until(t, "its changelog", func() bool {
+		return runSQL(t, s, "SELECT count(*) FROM c$snapshots WHERE changelog_record_count = 2")[0] == "1"
+	})
+}
