@@ -421,3 +421,47 @@ func (l *lookupTable) noVectors(when string) {
 	l.check(when)
 	l.compacted(when)
 }
+
+// TestNeedsLookupCompaction: what is in level 0 is due where compactions make
+// changelogs or deletion vectors, and a full one after so many commits.
+func TestNeedsLookupCompaction(t *testing.T) {
+	ctx := context.Background()
+	r := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct {
+		engine string
+		opts   map[string]string
+		due    []bool // after each commit
+	}{
+		{"deduplicate", nil, []bool{false, false, false}},
+		{"deduplicate", map[string]string{"changelog-producer": "lookup"}, []bool{true, true, true}},
+		{"deduplicate", map[string]string{"changelog-producer": "lookup", "lookup-compact": "gentle", "num-sorted-run.compaction-trigger": "3", "lookup-compact.max-interval": "2"}, []bool{false, false, true}},
+		{"deduplicate", map[string]string{"changelog-producer": "lookup", "write-only": "true"}, []bool{false, false, false}},
+		{"deduplicate", map[string]string{"deletion-vectors.enabled": "true"}, []bool{true, true, true}},
+		{"first-row", nil, []bool{true, true, true}},
+		{"aggregation", map[string]string{"changelog-producer": "full-compaction"}, []bool{true, true, true}},
+		{"aggregation", map[string]string{"changelog-producer": "full-compaction", "full-compaction.delta-commits": "2"}, []bool{false, true, true}},
+		{"aggregation", map[string]string{"full-compaction.delta-commits": "3"}, []bool{false, false, true}},
+	} {
+		o := map[string]string{"num-sorted-run.compaction-trigger": "100"}
+		for k, v := range c.opts {
+			o[k] = v
+		}
+		l := newLookupTable(t, fileio.NewMem(), c.engine, o)
+		for i, due := range c.due {
+			rows, kinds := l.random(r, 20, 30)
+			l.put(rows, kinds)
+			n, err := l.s.NeedsCompaction(ctx, snapshot.Ref{}, make([]byte, 8), 0)
+			if err != nil || n.Due != due {
+				t.Errorf("%s %v, commit %d: %+v, %v", c.engine, c.opts, i+1, n, err)
+			}
+		}
+		rep := l.compact(CompactOptions{})
+		if last := c.due[len(c.due)-1] || o["write-only"] == "true" && o["changelog-producer"] == "lookup"; (rep.SnapshotID > 0) != last {
+			t.Errorf("%s %v: %+v", c.engine, c.opts, rep)
+		}
+		n, err := l.s.NeedsCompaction(ctx, snapshot.Ref{}, make([]byte, 8), 0)
+		if err != nil || n.Due {
+			t.Errorf("%s %v, compacted: %+v, %v", c.engine, c.opts, n, err)
+		}
+	}
+}
