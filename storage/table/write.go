@@ -150,10 +150,10 @@ func (t *FileStore) newWriter(st *state, o WriteOptions) (*tableWriter, error) {
 			return nil, fmt.Errorf("option \"rowkind.field\" names %q, which is not text", name)
 		}
 	}
+	w.inputLog = st.options.Enum("changelog-producer", "none") == "input" && !o.Overwrite
 	if w.engine = st.engine(); st.mergeEngine() == "first-row" {
 		w.engine = st.newEngine
 	}
-	w.inputLog = st.options.Enum("changelog-producer", "none") == "input" && !o.Overwrite
 	w.ignoreDelete = st.ignoreDelete()
 	w.ignoreUpdateBefore, err = st.options.Bool("ignore-update-before", false)
 	return w, err
