@@ -188,7 +188,9 @@ func TestVectorsConflict(t *testing.T) {
 		e.Name = "index-other-0"
 		gone := e
 		gone.Kind = manifest.Delete
-		for _, es := range [][]manifest.IndexEntry{{e}, {gone, e}} {
+		other := e // of a file that has no vector yet
+		other.DVs = []manifest.DeletionVectorMeta{{DataFile: "data-other-0.parquet", Offset: 1, Length: 1, Cardinality: 1}}
+		for _, es := range [][]manifest.IndexEntry{{e}, {gone, e}, {other}} {
 			var lost *commit.ConflictError
 			if _, err := l.s.Commit(ctx, commit.Changes{Kind: commit.Compact, Base: st.snap.ID, Indexes: es}); !errors.As(err, &lost) {
 				t.Errorf("%v", err)
