@@ -68,6 +68,9 @@ func (f *fleet) publish(s *FileStore, c commit.Changes) error {
 	if err != nil {
 		return err
 	}
+	if at.Snap != nil {
+		out.Base = at.Snap.ID
+	}
 	_, err = s.Commit(ctx, out)
 	return err
 }
@@ -554,4 +557,18 @@ func TestJavaDynamicShare(t *testing.T) {
 	j.agree()
 	j.java.Do(t, map[string]any{"cmd": "write", "table": j.name, "rows": []map[string]any{{"p": 0, "k": 2, "v": "java"}, {"p": 0, "k": 100, "v": "java"}}})
 	j.agree()
+}
+
+// TestDynamicGet finds keys in whatever bucket they are.
+func TestDynamicGet(t *testing.T) {
+	f := newFleet(t, fileio.NewMem(), dynamicTable(t, 2), 1)
+	var rows [][]types.Datum
+	for k := range 9 {
+		rows = append(rows, []types.Datum{int64(1), int64(k), "x"})
+	}
+	f.write(f.stores[0], rows[:8], nil)
+	_, which, err := f.stores[0].Get(context.Background(), Lookup{Keys: f.batch(rows).Cols[:2], Columns: []int{2}})
+	if err != nil || len(which) != 8 {
+		t.Errorf("%d rows, %v", len(which), err)
+	}
 }

@@ -241,3 +241,44 @@ func TestJavaRescale(t *testing.T) {
 		}
 	}
 }
+
+// TestJavaBucketFunctions has Java examine which buckets we put keys of several
+// types into, under each function, and update what is in them.
+func TestJavaBucketFunctions(t *testing.T) {
+	for fn, cols := range map[string][]string{
+		"default": {"k BIGINT", "a INT", "b STRING", "c DECIMAL(20, 3)", "d DATE", "e DOUBLE", "f BOOLEAN", "v STRING"},
+		"hive":    {"k BIGINT", "a INT", "b STRING", "c DECIMAL(20, 3)", "d DATE", "e DOUBLE", "f BOOLEAN", "v STRING"},
+		"mod":     {"k INT", "v STRING"},
+	} {
+		t.Run(fn, func(t *testing.T) {
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			r := rand.New(rand.NewPCG(seed, 2))
+			var pk []string
+			for _, c := range cols[:len(cols)-1] {
+				pk = append(pk, c[:1])
+			}
+			s := tableSchema(t, map[string]string{"bucket": "7", "bucket-function.type": fn, "write-only": "true"}, pk, cols...)
+			j := newJavaTable(t, s)
+			var rows [][]types.Datum
+			for range 60 {
+				row := []types.Datum{int64(r.IntN(2000) - 1000)}
+				if fn != "mod" {
+					row = append(row, int64(r.IntN(2000)-1000), fmt.Sprint("é", r.IntN(100)), decimalOf(t, fmt.Sprintf("%d.%d", r.IntN(2000)-1000, r.IntN(100))),
+						int64(r.IntN(20000)), r.NormFloat64(), r.IntN(2) == 0)
+				}
+				rows = append(rows, append(row, "x"))
+			}
+			j.write(rows, nil)
+			j.agree()
+			for i := range rows {
+				rows[i][len(rows[i])-1] = "y"
+			}
+			theirs := j.java.Rows(t, j.name, nil)
+			j.java.Do(t, map[string]any{"cmd": "write", "table": j.name, "rows": theirs})
+			j.agree()
+			j.write(rows[:30], nil)
+			j.agree()
+		})
+	}
+}
