@@ -21,7 +21,7 @@ type RescaleOptions struct {
 	// Partitions are BinaryRow images; nil = all that hold files.
 	Partitions [][]byte
 	Account    *mem.Account
-	Progress   func(done, total int64)                             // see CompactOptions
+	Progress   func(done, total int64)                            // see CompactOptions
 	Publish    func(ctx context.Context) (done func(), err error) // see CompactOptions
 }
 
