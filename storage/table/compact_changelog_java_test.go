@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +85,7 @@ func javaChangelogRound(t *testing.T, r *rand.Rand, c engineCase, more map[strin
 	once := opts["sequence.field.sort-order"] == "descending" // see javaEngineRound
 	keyCols, _ := columnsOf(s, s.PrimaryKeys)
 	from := [2]int64{}
+	history := map[string][]string{} // what was written of each key
 	for step := range 5 {
 		met := map[string]bool{}
 		var rows [][]types.Datum
@@ -110,6 +112,12 @@ func javaChangelogRound(t *testing.T, r *rand.Rand, c engineCase, more map[strin
 				met[key] = true
 			}
 			rows, kinds, given = append(rows, vals), append(kinds, kind), append(given, m)
+			var ps []string
+			for i, f := range s.Fields {
+				ps = append(ps, text(f.Type, vals[i]))
+			}
+			key := strings.Join(ps[:2], " | ")
+			history[key] = append(history[key], fmt.Sprint(step, " ", kind, " ", strings.Join(ps[2:], " | ")))
 		}
 		j.write(rows, kinds)
 		j.publish()
@@ -137,6 +145,12 @@ func javaChangelogRound(t *testing.T, r *rand.Rand, c engineCase, more map[strin
 		for i, what := range []string{"ours as we read it", "Java's as we read it", "ours as Java reads it"} {
 			if !slices.Equal(all[i], all[3]) {
 				t.Errorf("%s, %s: %d rows; Java's as Java reads it: %d rows%s", when, what, len(all[i]), len(all[3]), diff(all[i], all[3]))
+				for _, r := range all[i] {
+					if !slices.Contains(all[3], r) {
+						key := strings.Join(strings.Split(r, " | ")[:2], " | ")
+						t.Logf("%s was written\n   %s", key, strings.Join(history[key], "\n   "))
+					}
+				}
 			}
 		}
 		if more["changelog-producer"] != "" {
