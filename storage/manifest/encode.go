@@ -321,7 +321,9 @@ func EncodeIndex(entries []IndexEntry, partitionArity int, c Codec) []byte {
 		b = appendString(b, x.Name)
 		b = appendLong(b, x.Size)
 		b = appendLong(b, x.Rows)
-		if x.DVs == nil {
+		// Java keeps an empty file for a bucket whose vectors are all gone, and wants its
+		// list to be there.
+		if x.DVs == nil && x.Type != "DELETION_VECTORS" {
 			b = append(b, 0)
 		} else {
 			b = append(b, 2)

@@ -113,7 +113,7 @@ func (c *Client) Try(cmd map[string]any) (Reply, error) {
 		return nil, fmt.Errorf("%w: %.200s", err, raw)
 	}
 	if string(r["ok"]) != "true" {
-		return r, fmt.Errorf("java: %s %s", r["error"], r["causes"])
+		return r, fmt.Errorf("java: %s %s %.1500s", r["error"], r["causes"], r["trace"])
 	}
 	return r, nil
 }
