@@ -368,7 +368,7 @@ func (d *tableDef) finish() error {
 		if !slices.Contains(d.primary, p) && bucket != "-1" {
 			return pgerr.New(pgerr.FeatureNotSupported, "unique constraint on partitioned table must include all partitioning columns").
 				WithDetail("PRIMARY KEY constraint on table %q lacks column %q which is part of the partition key.", d.name, p).
-				WithHint("Add the column to the key, or set the option 'bucket' = '-1' (dynamic buckets), which other engines can write.")
+				WithHint("Add the column to the key, or set the option 'bucket' = '-1' (dynamic buckets).")
 		}
 	}
 	if !given {

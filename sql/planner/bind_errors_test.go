@@ -20,6 +20,7 @@ func TestBinderErrors(t *testing.T) {
 	}{
 		{"SELECT nope FROM t", "42703", `column "nope" does not exist`, 8, ""},
 		{"SELECT t.nope FROM t", "42703", `column t.nope does not exist`, 8, ""},
+		{"SELECT r_regiabcdonkey FROM region", "42703", `column "r_regiabcdonkey" does not exist`, 8, ""},
 		{"SELECT regionkey FROM region", "42703", `column "regionkey" does not exist`, 8, `Perhaps you meant to reference the column "region.r_regionkey".`},
 		{"SELECT é, nope FROM (SELECT 1 AS é) x", "42703", `column "nope" does not exist`, 11, ""},
 		{"SELECT x.a FROM t", "42P01", `missing FROM-clause entry for table "x"`, 8, ""},

@@ -24,7 +24,7 @@ type StatsSource = plan.StatsSource
 type ExplainOptions struct {
 	Analyze, Verbose, Buffers bool
 	NoCosts, NoTiming         bool
-	Summary                   bool // planning and execution time; ANALYZE implies it
+	Summary                   bool // planning and, with Analyze, execution time
 	JSON                      bool
 	// Ctx bounds the planning of scans for their pruning lines; nil = those
 	// lines are only shown when stats has them.
@@ -66,7 +66,7 @@ func (x *explainer) print(root *xnode) []string {
 	o, stats := x.o, x.stats
 	if o.JSON {
 		doc := map[string]any{"Plan": root.json(o)}
-		if stats != nil && (o.Analyze || o.Summary) {
+		if stats != nil && o.Summary {
 			pt, et := stats.Times()
 			doc["Planning Time"] = millis(pt)
 			if o.Analyze {
@@ -81,7 +81,7 @@ func (x *explainer) print(root *xnode) []string {
 	}
 	var lines []string
 	root.text(&lines, 0, o)
-	if stats != nil && (o.Analyze || o.Summary) {
+	if stats != nil && o.Summary {
 		pt, et := stats.Times()
 		lines = append(lines, fmt.Sprintf("Planning Time: %.3f ms", millis(pt)))
 		if o.Analyze {

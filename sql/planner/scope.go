@@ -375,7 +375,7 @@ func (p *planner) missingColumn(s *scope, rel, col string, pos ast.Pos) error {
 				case d < best:
 					best, hits = d, 1
 					first = [2]string{it.name, c}
-				case d == best:
+				case d == best && hits > 0:
 					hits++
 					second = [2]string{it.name, c}
 				}

@@ -179,7 +179,7 @@ func (st *state) bucketRule() (*bucketRule, error) {
 	case "mod":
 		r.fn = binrow.ModBucket
 		if len(r.types) != 1 || r.types[0].Kind != types.Int4 && r.types[0].Kind != types.Int8 {
-			return nil, fmt.Errorf("bucket-function.type mod needs one bucket-key column of type INT or BIGINT")
+			return nil, &fileio.UnsupportedError{Feature: "writing to a table with bucket-function.type = mod and a bucket key other than one INT or BIGINT column"}
 		}
 	case "hive":
 		r.fn = binrow.HiveBucket
