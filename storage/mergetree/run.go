@@ -20,6 +20,10 @@ type Input struct {
 	Open func(ctx context.Context, r format.RowRange, cols []int) (format.ColumnReader, error)
 	// DV are deleted rows, which do not take part.
 	DV *dv.Vector
+	// Only, when not nil, are the rows that take part; DV has no effect then.
+	Only *RowSet
+	// Fate is filled by Reader.Mark.
+	Fate *Fate
 	// Deletes says that rows of kind -U or -D may occur.
 	Deletes bool
 	// MinSequence and MaxSequence bound the sequence numbers of the rows.
@@ -93,7 +97,11 @@ func (r *run) load(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		n := int(min(int64(r.m.window), r.end-r.pos))
-		r.rows, _ = r.inputs[r.in].DV.Keep(r.pos, n, r.keepb)
+		if in := &r.inputs[r.in]; in.Only != nil {
+			r.rows, _ = in.Only.Keep(r.pos, n, r.keepb)
+		} else {
+			r.rows, _ = in.DV.Keep(r.pos, n, r.keepb)
+		}
 		if r.rows != nil {
 			r.keepb = r.rows
 		}

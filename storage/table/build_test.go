@@ -264,6 +264,9 @@ func (b *built) commit(o EnvOptions) *FileStore {
 	}
 	b.put("snapshot/snapshot-1", js)
 	b.put("snapshot/LATEST", []byte("1"))
+	if o.VerdictRows == 0 {
+		o.VerdictRows = 1 // small tables, too
+	}
 	env := NewEnv(b.io, o)
 	b.t.Cleanup(env.Close)
 	return Open(env, b.dir)

@@ -53,7 +53,7 @@ func (w *workbench) putSchema(s *schema.Table) {
 
 // open returns the table as a process sees that opens it now.
 func (w *workbench) open() *FileStore {
-	env := NewEnv(w.io, EnvOptions{})
+	env := NewEnv(w.io, EnvOptions{VerdictRows: 1})
 	w.t.Cleanup(env.Close)
 	return Open(env, workDir)
 }
@@ -322,7 +322,7 @@ func same(t testing.TB, io fileio.FileIO, s *FileStore) {
 		}
 		return b.String()
 	}
-	env := NewEnv(io, EnvOptions{})
+	env := NewEnv(io, EnvOptions{VerdictRows: 1})
 	defer env.Close()
 	if a, b := show(s), show(Open(env, workDir)); a != b {
 		t.Errorf("the cache says\n%s\nthe disk\n%s", a, b)

@@ -54,7 +54,7 @@ func newLookupTable(t testing.TB, io fileio.FileIO, engine string, opts map[stri
 		}
 	}
 	s := tableSchema(t, o, []string{"k"}, "k BIGINT", "v STRING", "w INT")
-	return &lookupTable{compactTable: newCompactTable(t, io, s, EnvOptions{}), engine: engine, now: map[string][]types.Datum{}, told: map[string]string{}}
+	return &lookupTable{compactTable: newCompactTable(t, io, s, EnvOptions{VerdictRows: 1}), engine: engine, now: map[string][]types.Datum{}, told: map[string]string{}}
 }
 
 // random makes rows that the engine takes.
@@ -134,7 +134,7 @@ func (l *lookupTable) changesOf(id int64) []change {
 	if sn.ChangelogManifestList == "" {
 		return nil
 	}
-	env := NewEnv(l.io, EnvOptions{})
+	env := NewEnv(l.io, EnvOptions{VerdictRows: 1})
 	defer env.Close()
 	s := Open(env, workDir)
 	metas, err := env.Manifests.List(ctx, l.io, workDir+"/manifest/"+sn.ChangelogManifestList)
@@ -247,7 +247,7 @@ func (l *lookupTable) toldAll(when string) {
 // other engines read of a table with deletion vectors.
 func (l *lookupTable) compacted(when string) {
 	l.t.Helper()
-	env := NewEnv(l.io, EnvOptions{})
+	env := NewEnv(l.io, EnvOptions{VerdictRows: 1})
 	defer env.Close()
 	got, _, err := readAll(context.Background(), Open(env, workDir), Scan{Limit: -1, SkipLevel0: true}, ReadOptions{})
 	if err != nil {

@@ -36,6 +36,9 @@ type compactTable struct {
 
 func newCompactTable(t testing.TB, io fileio.FileIO, s *schema.Table, o EnvOptions) *compactTable {
 	newWork(t, io, s)
+	if o.VerdictRows == 0 {
+		o.VerdictRows = 1
+	}
 	env := NewEnv(io, o)
 	t.Cleanup(env.Close)
 	c := &compactTable{t: t, io: io, s: Open(env, workDir), sch: s, rows: map[string]string{}, seqs: map[string]int64{}}

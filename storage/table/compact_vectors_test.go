@@ -62,7 +62,7 @@ func besideWriters(t *testing.T, seed uint64, engine string, vectors bool) {
 		}()
 	}
 	for i, o := range []CompactOptions{{Level0: true}, {Full: true}, {}} {
-		env := NewEnv(l.io, EnvOptions{})
+		env := NewEnv(l.io, EnvOptions{VerdictRows: 1})
 		defer env.Close()
 		s := Open(env, workDir)
 		compactors.Add(1)
@@ -267,7 +267,7 @@ func TestSettled(t *testing.T) {
 				t.Fatalf("%v, %+v", err, old.report)
 			}
 			l.sch = &next
-			env := NewEnv(l.io, EnvOptions{})
+			env := NewEnv(l.io, EnvOptions{VerdictRows: 1})
 			defer env.Close()
 			l.s = Open(env, workDir)
 			for range 3 {

@@ -350,7 +350,7 @@ func TestStolenID(t *testing.T) {
 	a, b := w.fake(nil, 0, 0, 9), w.fake(nil, 0, 0, 9)
 	other := w.open()
 	th := &thief{FileIO: mem, act: func() { mustCommit(t, other, commit.Changes{Kind: commit.Append, Files: entries(b)}) }}
-	env := NewEnv(th, EnvOptions{})
+	env := NewEnv(th, EnvOptions{VerdictRows: 1})
 	t.Cleanup(env.Close)
 	if id := mustCommit(t, Open(env, workDir), commit.Changes{Kind: commit.Append, Files: entries(a)}); id != 2 {
 		t.Errorf("snapshot %d", id)

@@ -22,6 +22,10 @@ type EnvOptions struct {
 	VectorCacheBytes   int64 // decoded deletion vectors (64 MB)
 	PageCacheBytes     int64 // inflated pages of data files (256 MB); below 0 = none
 	OpenFiles          int   // data files kept open with their footers (256)
+	VerdictBytes       int64 // what merges come to, see verdict (64 MB); below 0 = none
+	// VerdictRows is how many rows files that are merged must have, for what they come
+	// to being remembered (65,536): rows of less work keep the order of their keys.
+	VerdictRows int64
 	// Lookup are the budgets of the tables for lookups by key; KeyDir is their
 	// directory where it names none.
 	Lookup lookup.Options
@@ -60,6 +64,7 @@ type Env struct {
 	hashParts *fileio.LRU[string, *hashPart]     // by table, branch and partition: indexes of dynamic buckets
 	hashAdds  *fileio.LRU[string, hashDelta]     // by hash index file that was written here
 	keys      *keyStore
+	verdicts  *verdicts
 }
 
 // sizes are how scans are cut; see EnvOptions.
@@ -98,6 +103,7 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		hashAdds:  fileio.NewLRU[string, hashDelta](hashBudget/16, nil),
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 	}
+	e.verdicts = newVerdicts(def(o.VerdictBytes, 64<<20), def(o.VerdictRows, 65_536))
 	if o.Lookup.Dir == nil {
 		o.Lookup.Dir = o.KeyDir
 	}

@@ -99,6 +99,8 @@ func (r *PlanReport) add(o *PlanReport) {
 	r.RawSplits += o.RawSplits
 	r.MergeSplits += o.MergeSplits
 	r.DeletionVectors += o.DeletionVectors
+	r.Remembered += o.Remembered
+	r.Judged += o.Judged
 	for k, n := range o.Skipped {
 		if r.Skipped == nil {
 			r.Skipped = map[string]int64{}

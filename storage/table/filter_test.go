@@ -266,7 +266,7 @@ func TestFiltersChangeNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 7))
-	env := NewEnv(fileio.NewLocal(filepath.Join(dir, "warehouse")), EnvOptions{WindowRows: 1 + r.IntN(50)})
+	env := NewEnv(fileio.NewLocal(filepath.Join(dir, "warehouse")), EnvOptions{VerdictRows: 1, WindowRows: 1 + r.IntN(50)})
 	defer env.Close()
 	tables, _ := filepath.Glob(filepath.Join(dir, "warehouse", "*.db", "*", "schema"))
 	r.Shuffle(len(tables), func(i, j int) { tables[i], tables[j] = tables[j], tables[i] })

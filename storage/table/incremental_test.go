@@ -298,7 +298,7 @@ func diffRound(t *testing.T, r *rand.Rand, c engineCase) {
 	s := tableSchema(t, opts, []string{"k"}, append([]string{"k INT"}, engineColumns...)...)
 	rowColumn(s)
 	w := newWritten(t, s)
-	env := NewEnv(w.io, EnvOptions{WindowRows: []int{1, 3, 50, 0}[r.IntN(4)], MergeRows: []int64{1, 5, 30, 0}[r.IntN(4)]})
+	env := NewEnv(w.io, EnvOptions{VerdictRows: 1, WindowRows: []int{1, 3, 50, 0}[r.IntN(4)], MergeRows: []int64{1, 5, 30, 0}[r.IntN(4)]})
 	defer env.Close()
 	for range 6 {
 		var rows [][]types.Datum

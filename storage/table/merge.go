@@ -28,6 +28,7 @@ type mergeReader struct {
 	files []*openFile
 	bytes []int64
 	im    *piece
+	fates map[string]*mergetree.Fate // by file, where rows are only judged
 	out   out
 	err   error
 }
@@ -75,11 +76,11 @@ func (r *mergeReader) open(ctx context.Context) error {
 	p := r.plan
 	o := mergetree.Options{
 		Codec: p.codec, KeyCols: p.keyCols, SequenceCols: p.seqCols, SequenceDescending: p.seqDesc,
-		KeepFirst: p.st.mergeEngine() == "first-row", IgnoreDelete: p.st.ignoreDelete(), Engine: p.st.engine(),
+		KeepFirst: p.st.mergeEngine() == "first-row", IgnoreDelete: p.st.ignoreDelete(), Engine: p.st.folds(r.split.Sections),
 		OneHigh: p.st.looksUp(), Expire: p.expire,
 		WindowRows: p.t.env.sizes.window, KeepDeletes: p.kinds, Columns: p.columns, Types: p.fields.Types(), Counters: r.c,
 	}
-	if o.Engine == nil && p.st.ignoreDelete() && p.kinds || o.KeepFirst && r.split.deletes() {
+	if o.Engine == nil && p.st.ignoreDelete() && p.kinds {
 		// What becomes of retractions then is the engine's to say.
 		o.Engine = p.st.newEngine
 	}
@@ -138,9 +139,18 @@ func (r *mergeReader) open(ctx context.Context) error {
 	return nil
 }
 
-// deletes reports whether a file of a merge split may hold retractions.
-func (s *Split) deletes() bool {
-	for _, section := range s.Sections {
+// folds returns what makes the engine that merges sections, nil where the newest or
+// oldest version of a key wins.
+func (st *state) folds(sections [][][]File) func(columns []int) (mergetree.Engine, error) {
+	if st.mergeEngine() == "first-row" && mayDelete(sections) {
+		return st.newEngine // what becomes of retractions is the engine's to say
+	}
+	return st.engine()
+}
+
+// mayDelete reports whether a file of sections may hold retractions.
+func mayDelete(sections [][][]File) bool {
+	for _, section := range sections {
 		for _, run := range section {
 			for i := range run {
 				if run[i].Meta.DeleteRows != 0 {
@@ -181,7 +191,7 @@ func (r *mergeReader) input(ctx context.Context, f *File) (mergetree.Input, erro
 		r.c.Rows += g.To - g.From
 	}
 	return mergetree.Input{
-		Ranges: ranges, DV: of.dv, Deletes: f.Meta.DeleteRows != 0, Tag: f.Meta.Level,
+		Ranges: ranges, DV: of.dv, Only: f.only, Fate: r.fates[f.Meta.Name], Deletes: f.Meta.DeleteRows != 0, Tag: f.Meta.Level,
 		MinSequence: f.Meta.MinSequence, MaxSequence: f.Meta.MaxSequence,
 		Open: func(ctx context.Context, rg format.RowRange, cols []int) (format.ColumnReader, error) {
 			return of.columns(ctx, rg, cols)

@@ -377,6 +377,13 @@ func BenchmarkMergeOnRead(b *testing.B) {
 // TestParallelReaders reads all splits at once, several times over, through a
 // cache of open files that is too small: the rows are those of one reader.
 func TestParallelReaders(t *testing.T) {
+	o := EnvOptions{OpenFiles: 2, MergeRows: 500, RangeRows: 300, SplitBytes: 1 << 14, WindowRows: 64}
+	t.Run("remembered", func(t *testing.T) { parallelReaders(t, o) })
+	o.VerdictBytes = -1
+	t.Run("merging", func(t *testing.T) { parallelReaders(t, o) })
+}
+
+func parallelReaders(t *testing.T, o EnvOptions) {
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(3, 3))
 	s := tableSchema(t, map[string]string{"bucket": "1"}, []string{"k"}, "k INT", "v STRING")
@@ -393,13 +400,13 @@ func TestParallelReaders(t *testing.T) {
 		}
 		b.addFile(int32(3-run), 0, list, 100)
 	}
-	tb := b.commit(EnvOptions{OpenFiles: 2, MergeRows: 500, WindowRows: 64})
+	tb := b.commit(o)
 	want, _, err := readAll(ctx, tb, Scan{Limit: -1}, ReadOptions{})
 	if err != nil || len(want) == 0 {
 		t.Fatal(err)
 	}
 	plan, err := tb.Plan(ctx, Scan{Limit: -1})
-	if err != nil || len(plan.Splits) < 4 {
+	if err != nil || len(plan.Splits) < 4 || (plan.Report.Remembered > 0) != (o.VerdictBytes == 0) {
 		t.Fatalf("%d splits, %v", len(plan.Splits), err)
 	}
 	for range 5 {

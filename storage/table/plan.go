@@ -53,6 +53,8 @@ type planner struct {
 	held   map[string]bool // partitions that hold a file
 	splits []Split
 	proven int64 // rows proven live, for Limit
+	// counted are rows of the bucket that need not be read, see countedRows.
+	counted int64
 }
 
 func (t *FileStore) newPlanner(ctx context.Context, s Scan) (*planner, error) {
@@ -202,6 +204,16 @@ func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) F
 	}
 	var spans []mergetree.Span
 	kept := make([]live, 0, len(files))
+	var gone []bool // by place in kept: its keys do not match
+	got := map[*manifest.DataFile]File{}
+	fileOf := func(l live) File {
+		f, ok := got[l.File]
+		if !ok {
+			f = file(l)
+			got[l.File] = f
+		}
+		return f
+	}
 	for _, l := range files {
 		if l.File.Level == 0 && skip0 {
 			p.skip("level 0", 1)
@@ -215,10 +227,11 @@ func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) F
 		if err != nil {
 			return err
 		}
-		if !ok {
+		if !ok && !p.judges() {
 			p.skip("stats", 1)
 			continue
 		}
+		gone = append(gone, !ok)
 		lo, err1 := p.fileKey(l.File.MinKey)
 		hi, err2 := p.fileKey(l.File.MaxKey)
 		if err := errors.Join(err1, err2); err != nil {
@@ -229,14 +242,22 @@ func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) F
 	}
 	var raw []File
 	var merge []mergeSection
-	for _, s := range mergetree.IntervalPartition(spans) {
+	merges := func(s *mergetree.Section) bool {
 		level0 := false
 		for _, r := range s.Runs {
 			for _, i := range r {
 				level0 = level0 || kept[i].File.Level == 0
 			}
 		}
-		if len(s.Runs) == 1 || vectorMode && !level0 {
+		return len(s.Runs) > 1 && (!vectorMode || level0)
+	}
+	if p.judges() {
+		if spans, err = p.planJudged(ctx, spans, kept, gone, merges, fileOf, vectorMode, &raw, &merge); err != nil {
+			return err
+		}
+	}
+	for _, s := range mergetree.IntervalPartition(spans) {
+		if !merges(&s) {
 			for _, r := range s.Runs {
 				for _, i := range r {
 					ok, err := p.mayMatch(kept[i], true)
@@ -248,12 +269,12 @@ func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) F
 						continue
 					}
 					p.countLevel0(kept[i], vectorMode)
-					raw = append(raw, file(kept[i]))
+					raw = append(raw, fileOf(kept[i]))
 				}
 			}
 			continue
 		}
-		m, err := p.section(s, kept, file, vectorMode)
+		m, err := p.section(s, kept, fileOf, vectorMode)
 		if err != nil {
 			return err
 		}

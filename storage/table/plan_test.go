@@ -55,7 +55,7 @@ func metadataOnly(t testing.TB, n int) *FileStore {
 		t.Fatal(err)
 	}
 	b.put("snapshot/snapshot-1", js)
-	env := NewEnv(b.io, EnvOptions{})
+	env := NewEnv(b.io, EnvOptions{VerdictRows: 1})
 	t.Cleanup(env.Close)
 	return Open(env, b.dir)
 }
@@ -105,7 +105,7 @@ func TestLimit(t *testing.T) {
 			b.deletePos(f, 0)
 		}
 	}
-	tb := b.commit(EnvOptions{})
+	tb := b.commit(EnvOptions{VerdictRows: 1})
 	p, err := tb.Plan(ctx, Scan{Limit: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestBuckets(t *testing.T) {
 	for i := range b.entries {
 		b.entries[i].TotalBuckets = 4
 	}
-	tb := b.commit(EnvOptions{})
+	tb := b.commit(EnvOptions{VerdictRows: 1})
 	for k := range int64(200) {
 		sc := Scan{Filter: leafOn(s.Fields, 0, predicate.Eq, k), Limit: -1}
 		p, err := tb.Plan(ctx, sc)
@@ -155,7 +155,7 @@ func TestPseudoColumns(t *testing.T) {
 	f := b.addFile(1, 0, []row{{10, 0, v(1, 1)}, {11, 0, v(2, 2)}, {12, 0, v(3, 3)}, {13, 0, v(4, 4)}}, 2)
 	b.deletePos(f, 1)
 	g := b.addFile(0, 0, []row{{20, 3, v(1, 1)}, {21, 2, v(4, 5)}}, 2)
-	tb := b.commit(EnvOptions{})
+	tb := b.commit(EnvOptions{VerdictRows: 1})
 	sc := Scan{Columns: []int{0, PseudoFile, PseudoPos, PseudoSequence, PseudoKind}, Limit: -1}
 	got, _, err := readAll(ctx, tb, sc, ReadOptions{})
 	at := func(name string) string { return fmt.Sprintf("%q", "bucket-0/"+name) }
@@ -177,7 +177,7 @@ func TestStats(t *testing.T) {
 	f := b.addFile(0, 0, []row{{0, 0, []types.Datum{int64(5), "x"}}, {1, 0, []types.Datum{int64(9), nil}}}, 10)
 	b.addFile(0, 0, []row{{0, 0, []types.Datum{int64(-1), "a"}}}, 10)
 	b.deletePos(f, 0)
-	st, err := b.commit(EnvOptions{}).Stats(ctx, snapshot.Ref{})
+	st, err := b.commit(EnvOptions{VerdictRows: 1}).Stats(ctx, snapshot.Ref{})
 	if err != nil || st.Rows != 2 {
 		t.Fatal(st, err)
 	}
@@ -193,7 +193,7 @@ func TestStats(t *testing.T) {
 func TestGet(t *testing.T) {
 	ctx := context.Background()
 	m, _ := loadMem(t, "merge.db/seq2")
-	env := NewEnv(m, EnvOptions{})
+	env := NewEnv(m, EnvOptions{VerdictRows: 1})
 	defer env.Close()
 	tb := Open(env, "merge.db/seq2")
 	sch, err := tb.Schema(ctx, snapshot.Ref{})
@@ -222,7 +222,7 @@ func TestResolvePins(t *testing.T) {
 	s := tableSchema(t, nil, nil, "a INT")
 	b := newBuilt(t, s)
 	b.addFile(0, 0, []row{{0, 0, []types.Datum{int64(1)}}}, 10)
-	tb := b.commit(EnvOptions{})
+	tb := b.commit(EnvOptions{VerdictRows: 1})
 	at, err := tb.Resolve(ctx, snapshot.Ref{})
 	if err != nil || at.Kind != snapshot.ID || at.ID != 1 || at.Schema != 1 {
 		t.Fatal(at, err)

@@ -25,6 +25,9 @@ func (t *FileStore) Read(ctx context.Context, s Scan, p Split, o ReadOptions) (S
 	if d, ok := p.Impl.(*diffPiece); ok && d.read.t == t {
 		return newDiffReader(d, o), nil
 	}
+	if c, ok := p.Impl.(*countedRows); ok && c.t == t {
+		return &countedReader{filter: o.Filter, size: int64(o.BatchRows), left: p.Rows}, nil
+	}
 	im, ok := p.Impl.(*piece)
 	if !ok || im.read.t != t {
 		return nil, fmt.Errorf("split was not planned by this table")
@@ -153,7 +156,7 @@ func (r *rawReader) window(ctx context.Context) (bool, error) {
 		return false, context.Cause(ctx)
 	}
 	n := int(min(int64(r.rows), r.end-r.pos))
-	keep, _ := r.cur.dv.Keep(r.pos, n, r.keep)
+	keep := r.cur.alive(r.pos, n, r.keep)
 	r.pos += int64(n)
 	r.c.Rows += int64(n)
 	m := n
@@ -317,7 +320,7 @@ func (r *rawReader) openFile(ctx context.Context, f *File) error {
 		return err
 	}
 	r.cur, r.bytes = o, o.Bytes()
-	r.kinds = r.plan.keyed && f.Meta.DeleteRows != 0 && !r.plan.kinds
+	r.kinds = r.plan.keyed && f.Meta.DeleteRows != 0 && !r.plan.kinds && f.only == nil
 	n := r.plan.filter
 	if r.late != nil {
 		if l := predicate.Simplify(r.late.Poll()); l != nil {

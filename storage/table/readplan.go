@@ -191,7 +191,7 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 	if err != nil {
 		return nil, err
 	}
-	if f.DV != nil {
+	if f.DV != nil && f.only == nil {
 		if o.dv, err = r.t.env.vector(ctx, f.DV); err != nil {
 			r.close(o)
 			return nil, err
@@ -201,6 +201,17 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 }
 
 func (r *readPlan) close(o *openFile) { r.t.env.readers.put(o.cachedReader) }
+
+// alive returns the rows of [from, from+n) that are not deleted, nor left out by a
+// verdict, as offsets; nil = all.
+func (o *openFile) alive(from int64, n int, buf []uint16) (keep []uint16) {
+	if s := o.meta.only; s != nil {
+		keep, _ = s.Keep(from, n, buf)
+	} else {
+		keep, _ = o.dv.Keep(from, n, buf)
+	}
+	return keep
+}
 
 // physical returns the physical columns that the scan needs of a file.
 func (r *readPlan) physical(o *openFile) []int {

@@ -29,6 +29,9 @@ type mergeSection struct {
 
 func (f *File) liveRows() int64 {
 	n := f.Meta.Rows
+	if f.only != nil {
+		return f.only.Count()
+	}
 	if f.DV != nil && f.DV.Cardinality > 0 {
 		n -= f.DV.Cardinality
 	}
@@ -38,6 +41,8 @@ func (f *File) liveRows() int64 {
 // provenRows is how many rows of a raw file certainly live.
 func (p *planner) provenRows(f *File) int64 {
 	switch {
+	case f.only != nil:
+		return f.only.Count()
 	case f.DV != nil && f.DV.Cardinality < 0:
 		return 0
 	case p.primaryKey() && f.Meta.DeleteRows != 0:
@@ -103,8 +108,16 @@ func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
 		if err := p.check(f); err != nil {
 			return err
 		}
-		p.report.FilesRead++
-		p.proven += p.provenRows(f)
+		proven := p.provenRows(f)
+		p.proven += proven
+		if proven > 0 && p.countsOnly() {
+			p.counted += proven
+			p.skip("metadata", 1)
+			continue
+		}
+		if f.only == nil {
+			p.report.FilesRead++
+		}
 		if f.Meta.Size >= z.split/2 && f.Meta.Rows >= 2*z.rangeRows {
 			flush()
 			if err := p.cut(ctx, l, f); err != nil {
@@ -119,6 +132,7 @@ func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
 		packed += max(f.Meta.Size, openCost)
 	}
 	flush()
+	p.addCounted(l)
 	return nil
 }
 
@@ -190,7 +204,9 @@ func (p *planner) addMerge(ctx context.Context, l live, sections []mergeSection)
 				if err := p.check(&r[i]); err != nil {
 					return err
 				}
-				p.report.FilesRead++
+				if r[i].only == nil {
+					p.report.FilesRead++
+				}
 			}
 		}
 		if s.rows >= 2*z.mergeRows {

@@ -147,8 +147,11 @@ type PlanReport struct {
 	RawSplits, MergeSplits     int64
 	DeletionVectors            int64
 	Keys                       int64 // looked up by primary key
-	Skipped                    map[string]int64
-	Counters                   format.Counters // filled while reading
+	// Remembered are merges of which it was known what they come to, Judged those of
+	// them for which this plan found out.
+	Remembered, Judged int64
+	Skipped            map[string]int64
+	Counters           format.Counters // filled while reading
 }
 
 // Plan is the outcome of Table.Plan.

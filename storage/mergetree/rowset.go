@@ -1,0 +1,186 @@
+package mergetree
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// blockRows are the rows of a block of a RowSet: 512 bytes unless all or none of
+// them are in it.
+const blockRows = 4096
+
+const blockWords = blockRows / 64
+
+// all is the block that holds every row.
+var all = func() []uint64 {
+	b := make([]uint64, blockWords)
+	for i := range b {
+		b[i] = ^uint64(0)
+	}
+	return b
+}()
+
+// RowSet is a set of rows of one file, by physical row number. It is immutable and
+// safe for concurrent use. A row costs one bit; stretches of rows that are all in it,
+// or none, next to nothing.
+type RowSet struct {
+	blocks [][]uint64 // nil = no row of it, all = every row of it
+	rows   int64      // of the file
+	count  int64
+}
+
+// Count returns the number of rows in the set.
+func (s *RowSet) Count() int64 { return s.count }
+
+// Bytes returns about how much memory the set takes.
+func (s *RowSet) Bytes() int64 {
+	n := int64(24*len(s.blocks)) + 64
+	for _, b := range s.blocks {
+		if b != nil && &b[0] != &all[0] {
+			n += blockRows / 8
+		}
+	}
+	return n
+}
+
+// Keep appends to buf[:0] the rows of [from, from+n) that are in the set, as offsets
+// from from, ascending; n is at most 65,536. It returns nil, and whole, when all of
+// them are.
+func (s *RowSet) Keep(from int64, n int, buf []uint16) (keep []uint16, whole bool) {
+	if cap(buf) < n {
+		buf = make([]uint16, 0, n)
+	}
+	keep = buf[:0]
+	for at := 0; at < n; {
+		pos := from + int64(at)
+		off := int(pos % blockRows)
+		m := min(n-at, blockRows-off)
+		switch b := s.block(pos); {
+		case b == nil:
+		case &b[0] == &all[0]:
+			k := len(keep)
+			keep = keep[:k+m]
+			for i := range keep[k:] {
+				keep[k+i] = uint16(at + i)
+			}
+		default:
+			keep = keepWords(b, off, m, at, keep)
+		}
+		at += m
+	}
+	if len(keep) == n {
+		return nil, true
+	}
+	return keep, false
+}
+
+func (s *RowSet) block(pos int64) []uint64 {
+	if i := pos / blockRows; pos >= 0 && i < int64(len(s.blocks)) {
+		return s.blocks[i]
+	}
+	return nil
+}
+
+// keepWords appends the set bits of [off, off+n) of a block, counted from off and
+// moved by at. out has room for n more.
+func keepWords(b []uint64, off, n, at int, out []uint16) []uint16 {
+	k := len(out)
+	out = out[:k+n]
+	for w := off / 64; w*64 < off+n; w++ {
+		x := b[w]
+		if w*64 < off {
+			x &= ^uint64(0) << (off - w*64)
+		}
+		if end := off + n - w*64; end < 64 {
+			x &= 1<<end - 1
+		}
+		base := at + w*64 - off
+		if x == ^uint64(0) {
+			o := out[k : k+64]
+			for i := range o {
+				o[i] = uint16(base + i)
+			}
+			k += 64
+			continue
+		}
+		for ; x != 0; x &= x - 1 {
+			out[k] = uint16(base + bits.TrailingZeros64(x))
+			k++
+		}
+	}
+	return out[:k]
+}
+
+// CountIn returns how many rows of [from, to) are in the set.
+func (s *RowSet) CountIn(from, to int64) int64 {
+	n := int64(0)
+	for from < to {
+		off := from % blockRows
+		m := min(to-from, blockRows-off)
+		switch b := s.block(from); {
+		case b == nil:
+		case &b[0] == &all[0]:
+			n += m
+		default:
+			for w := off / 64; w*64 < off+m; w++ {
+				x := b[w]
+				if w*64 < off {
+					x &= ^uint64(0) << (off - w*64)
+				}
+				if end := off + m - w*64; end < 64 {
+					x &= 1<<end - 1
+				}
+				n += int64(bits.OnesCount64(x))
+			}
+		}
+		from += m
+	}
+	return n
+}
+
+// Marks collects rows of one file for a RowSet. Several goroutines may mark at once.
+type Marks struct {
+	words []uint64
+	rows  int64
+}
+
+// NewMarks makes an empty set for a file of rows rows; it takes an eighth byte a row.
+func NewMarks(rows int64) *Marks {
+	// One word more: what is marked together begins at a whole word.
+	return &Marks{words: make([]uint64, (rows+63)/64+1), rows: rows}
+}
+
+// or adds the bits of words, the first of which stands for rows from from on, a
+// multiple of 64.
+func (m *Marks) or(from int64, words []uint64) {
+	at := int(from / 64)
+	for i, w := range words {
+		if w != 0 && at+i < len(m.words) {
+			atomic.OrUint64(&m.words[at+i], w)
+		}
+	}
+}
+
+// Set returns what was marked; nobody may be marking any more.
+func (m *Marks) Set() *RowSet {
+	s := &RowSet{rows: m.rows, blocks: make([][]uint64, (m.rows+blockRows-1)/blockRows)}
+	for i := range s.blocks {
+		from := int64(i) * blockRows
+		n := min(blockRows, m.rows-from)
+		words := m.words[from/64 : (from+n+63)/64]
+		count := int64(0)
+		for _, w := range words {
+			count += int64(bits.OnesCount64(w))
+		}
+		s.count += count
+		switch {
+		case count == n:
+			s.blocks[i] = all
+		case count > 0:
+			b := make([]uint64, blockWords)
+			copy(b, words)
+			s.blocks[i] = b
+		}
+	}
+	return s
+}
