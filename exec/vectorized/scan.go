@@ -217,7 +217,7 @@ func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
 			if i >= len(s.plan.Splits) {
 				return nil, nil
 			}
-			opt := table.ReadOptions{Account: s.acc, BatchRows: s.sc.rt.rows, Counters: &o.counters}
+			opt := table.ReadOptions{Account: s.acc, BatchRows: s.sc.rt.rows, Selections: true, Counters: &o.counters}
 			if o.filter != nil && s.pushed {
 				opt.Filter = o.filter
 			}

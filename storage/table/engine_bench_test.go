@@ -64,7 +64,7 @@ func newEngineBench(b *testing.B, engine string, rows, runs int, share float64) 
 	}
 	wr := e.compacted.open(nil)
 	e.merged.each(b, nil, func(x *vec.Batch) {
-		if err := wr.Write(context.Background(), x, nil); err != nil {
+		if err := wr.Write(context.Background(), vec.Compact(x), nil); err != nil {
 			b.Fatal(err)
 		}
 	})
@@ -101,7 +101,7 @@ func (w *written) each(b testing.TB, cols []int, f func(*vec.Batch)) {
 		b.Fatal(err)
 	}
 	for _, sp := range plan.Splits {
-		rd, err := w.store.Read(ctx, s, sp, ReadOptions{})
+		rd, err := w.store.Read(ctx, s, sp, ReadOptions{Selections: true})
 		if err != nil {
 			b.Fatal(err)
 		}

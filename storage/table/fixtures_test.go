@@ -197,12 +197,13 @@ func expected(t testing.TB, path string, s types.Schema) []string {
 
 // readAll reads a scan whole and returns canonical rows, sorted.
 //
-// It is read three times: what a merge comes to is remembered from the second on.
+// It is read four times: what a merge comes to is remembered from the second on.
 func readAll(ctx context.Context, tb Table, s Scan, o ReadOptions) (rows []string, sch *schema.Table, err error) {
 	if rows, sch, err = readOnce(ctx, tb, s, o); err != nil {
 		return nil, nil, err
 	}
-	for i := range 2 {
+	for i := range 3 {
+		o.Selections = i == 1
 		again, _, err := readOnce(ctx, tb, s, o)
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading once more: %w", err)
@@ -239,6 +240,10 @@ func readOnce(ctx context.Context, tb Table, s Scan, o ReadOptions) (rows []stri
 			if b == nil {
 				break
 			}
+			if b.Sel != nil && !o.Selections || b.Size() == 0 {
+				return nil, nil, fmt.Errorf("batch of %d rows with a selection of %d", b.N, len(b.Sel))
+			}
+			b = vec.Compact(b)
 			if b.N == 0 || o.BatchRows > 0 && b.N > o.BatchRows || len(b.Cols) != len(cols) {
 				return nil, nil, fmt.Errorf("batch of %d rows and %d columns", b.N, len(b.Cols))
 			}

@@ -146,6 +146,9 @@ func (r *rangeFinder) between() error {
 		}
 		return fmt.Errorf("changes are read between two tags or two snapshots, not between %q and %q", a, b)
 	}
+	if x < 0 {
+		return fmt.Errorf("the range of changes starts with snapshot %d; 0 stands for all from the beginning", x)
+	}
 	if y < x {
 		return fmt.Errorf("the range of changes ends with snapshot %d, before its start %d", y, x)
 	}

@@ -444,6 +444,7 @@ func TestIncrementalRanges(t *testing.T) {
 		{between(1, 5, ""), "!snapshot 2 has expired"},
 		{between(2, 5, "diff"), "!snapshot 2 has expired"},
 		{between(3, 6, ""), "!snapshot 6 does not exist"},
+		{between(-1, 2, ""), "!the range of changes starts with snapshot -1"},
 		{between(5, 3, ""), "!the range of changes ends with snapshot 3"},
 		{between(3, 5, "changelog"), ""},
 		{between(3, 5, "sideways"), `!option "incremental-between-scan-mode"`},

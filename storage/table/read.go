@@ -43,10 +43,17 @@ type out struct {
 	fields types.Schema
 	size   int
 	cols   []arrow.Array
+	sel    []uint16 // of the rows that are left, nil = all
 	n, at  int
 }
 
-func (q *out) put(cols []arrow.Array, n int) { q.cols, q.n, q.at = cols, n, 0 }
+func (q *out) put(cols []arrow.Array, n int) { q.cols, q.n, q.at, q.sel = cols, n, 0, nil }
+
+// putSel queues the rows sel, at least one, of n.
+func (q *out) putSel(cols []arrow.Array, n int, sel []uint16) {
+	q.put(cols, n)
+	q.sel = sel
+}
 
 func (q *out) next() *vec.Batch {
 	if q.at >= q.n {
@@ -55,6 +62,25 @@ func (q *out) next() *vec.Batch {
 	from, to := q.at, min(q.at+q.size, q.n)
 	q.at = to
 	b := &vec.Batch{Schema: q.fields, N: to - from, Cols: q.cols}
+	if q.sel != nil {
+		k, _ := slices.BinarySearch(q.sel, uint16(min(to, maxRow)))
+		if to > maxRow {
+			k = len(q.sel)
+		}
+		part := q.sel[:k]
+		if q.sel = q.sel[k:]; len(q.sel) == 0 {
+			q.at = q.n
+		}
+		if len(part) == 0 {
+			return q.next()
+		}
+		if len(part) < to-from {
+			b.Sel = make([]uint16, len(part))
+			for i, x := range part {
+				b.Sel[i] = x - uint16(from)
+			}
+		}
+	}
 	if from > 0 || to < q.n {
 		b.Cols = make([]arrow.Array, len(q.cols))
 		for i, a := range q.cols {
@@ -63,6 +89,9 @@ func (q *out) next() *vec.Batch {
 	}
 	return b
 }
+
+// maxRow is the last row that a selection can name.
+const maxRow = 1<<16 - 1
 
 // rawReader reads files whose rows need no merge. Per window: the deletion vector
 // and the row kind give keep; the filter's columns are read and narrow it; the
@@ -84,6 +113,7 @@ type rawReader struct {
 	file   int
 	cur    *openFile
 	kinds  bool // the current file may hold deleted rows
+	sels   bool // batches may have a selection
 	ranges []format.RowRange
 	pos    int64
 	end    int64
@@ -100,8 +130,8 @@ type rawReader struct {
 func newRawReader(im *piece, s Scan, p Split, o ReadOptions) *rawReader {
 	r := &rawReader{
 		plan: im.read, dir: im.dir, split: p, late: s.Late, filter: o.Filter, c: o.Counters,
-		rows: im.read.t.env.sizes.window,
-		out:  out{fields: im.read.fields, size: o.BatchRows},
+		rows: im.read.t.env.sizes.window, sels: o.Selections,
+		out: out{fields: im.read.fields, size: o.BatchRows},
 	}
 	if im.read.at.Branch != s.At.Branch {
 		r.late = nil // its columns are those of the other branch
@@ -166,6 +196,9 @@ func (r *rawReader) window(ctx context.Context) (bool, error) {
 	if m == 0 {
 		return true, r.skip(ctx, n)
 	}
+	if keep != nil && r.sels && m*100 >= n*denseShare {
+		return true, r.dense(ctx, n, keep)
+	}
 	var first []arrow.Array
 	if r.a != nil {
 		var err error
@@ -184,6 +217,58 @@ func (r *rawReader) window(ctx context.Context) (bool, error) {
 		sel = nil
 	}
 	return true, r.emit(ctx, n, m, keep, first, sel)
+}
+
+// denseShare is the share of rows, in percent, from which on a window is decoded whole
+// and its rows are named by a selection.
+const denseShare = 60
+
+// dense is window where most rows live: keep are those of n.
+func (r *rawReader) dense(ctx context.Context, n int, keep []uint16) error {
+	var first []arrow.Array
+	if len(r.first) > 0 || r.kinds || r.filter != nil {
+		var err error
+		if r.a != nil {
+			if first, err = r.a.Read(ctx, n, nil); err != nil {
+				return err
+			}
+		}
+		// The filter sees live rows only: of others it might make an error.
+		lives := make([]arrow.Array, len(first))
+		for i, a := range first {
+			lives[i] = vec.FilterSel(a, keep)
+		}
+		sel, err := r.sel(ctx, lives, len(keep))
+		if err != nil {
+			return err
+		}
+		if sel != nil && len(sel) == 0 {
+			return r.skipRest(ctx, n)
+		}
+		if sel != nil && len(sel) < len(keep) {
+			composed := make([]uint16, len(sel))
+			for i, s := range sel {
+				composed[i] = keep[s]
+			}
+			keep = composed
+		}
+		if len(keep)*100 < n*denseShare {
+			return r.emit(ctx, n, n, nil, first, keep)
+		}
+	}
+	cols := make([]arrow.Array, len(r.plan.columns))
+	rest, err := r.b.Read(ctx, n, nil)
+	if err != nil {
+		return err
+	}
+	for i, p := range r.restP {
+		cols[p] = rest[i]
+	}
+	for i, p := range r.firstP {
+		cols[p] = first[i]
+	}
+	r.out.putSel(cols, n, slices.Clone(keep))
+	return nil
 }
 
 // sel returns which of m rows stay, nil = all: not deleted by kind, and passing

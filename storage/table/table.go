@@ -116,6 +116,9 @@ type ReadOptions struct {
 	Filter    RowFilter // nil = none; rows it drops must not be returned
 	Account   *mem.Account
 	BatchRows int // rows wanted per batch; 0 = 2,048
+	// Selections lets batches have a Sel: where most rows of a file live, naming them
+	// is cheaper than copying them.
+	Selections bool
 	Counters  *format.Counters
 }
 
