@@ -8,6 +8,7 @@ package procedure
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -211,8 +212,11 @@ func (v *Values) Time(name string) (time.Time, error) {
 // bounded is an integer argument that fits an int and is not below low.
 func bounded(v *Values, name string, low int64) (int, error) {
 	n := v.Int(name)
-	if v.Has(name) && (n < low || n > 1<<31-1) {
+	if v.Has(name) && n < low {
 		return 0, pgerr.New(pgerr.InvalidParameterValue, "argument \"%s\" must be at least %d", name, low)
+	}
+	if n > math.MaxInt32 {
+		return 0, pgerr.New(pgerr.InvalidParameterValue, "argument \"%s\" must be at most %d", name, math.MaxInt32)
 	}
 	return int(n), nil
 }

@@ -346,7 +346,7 @@ func differs(old *Table, cs []Change, ours, java error) string {
 	if ours == nil {
 		return ""
 	}
-	for _, s := range []string{"aggregate function", "does not go with changelog producer lookup", "of type", "\"deletion-vectors.enabled\" cannot be changed"} {
+	for _, s := range []string{"aggregate function", "does not go with changelog producer lookup", "of type", "needs option \"record-level.time-field\"", "\"deletion-vectors.enabled\" cannot be changed"} {
 		if strings.Contains(ours.Error(), s) && ce.Option != "" && ce.Kind == BadOption {
 			return "1.4 finds out when it writes"
 		}

@@ -345,6 +345,25 @@ func (v *validation) retention() {
 	if v.has("target-file-row-num") && v.int("target-file-row-num", 1) < 1 {
 		v.bad("target-file-row-num", "option %q must be at least 1", "target-file-row-num")
 	}
+	if v.keyed() {
+		v.keyedNumbers()
+	}
+}
+
+// keyedNumbers checks numbers of primary-key tables that Java looks at when it
+// first writes or compacts.
+func (v *validation) keyedNumbers() {
+	for _, c := range []struct {
+		key string
+		low int64
+	}{
+		{"num-levels", 2}, {"num-sorted-run.compaction-trigger", 1}, {"dynamic-bucket.target-row-num", 1},
+		{"postpone.target-row-num-per-bucket", 1}, {"postpone.default-bucket-num", 1},
+	} {
+		if v.has(c.key) && v.int(c.key, c.low) < c.low {
+			v.bad(c.key, "option %q must be at least %d", c.key, c.low)
+		}
+	}
 }
 
 // fileFormats are the formats that Paimon has.
@@ -416,6 +435,9 @@ func (v *validation) avro(key, name string, t types.Type) {
 
 // fieldsOfOptions checks options that name one column.
 func (v *validation) fieldsOfOptions() {
+	if v.keyed() && v.has("record-level.expire-time") && !v.has("record-level.time-field") {
+		v.bad("record-level.expire-time", "option %q needs option %q", "record-level.expire-time", "record-level.time-field")
+	}
 	if c, ok := v.o["record-level.time-field"]; ok {
 		f, ok := v.field(c)
 		switch {
@@ -426,8 +448,12 @@ func (v *validation) fieldsOfOptions() {
 		}
 	}
 	if c, ok := v.o["rowkind.field"]; ok {
-		if _, ok := v.field(c); !ok {
+		f, ok := v.field(c)
+		switch {
+		case !ok:
 			v.bad("rowkind.field", "option %q names column %q, which does not exist", "rowkind.field", c)
+		case v.keyed() && !f.Type.IsTextLike():
+			v.bad("rowkind.field", "option %q does not take column %q of type %s", "rowkind.field", c, types.PaimonString(f.Type))
 		}
 	}
 	if s := strings.TrimSpace(v.o["vector-field"]); s != "" {

@@ -53,6 +53,15 @@ func TestMergeOptions(t *testing.T) {
 		{agg + "aggregation.remove-record-on-delete=true fields.i" + fn + "sum fields.i.ignore-retract=true", "exclude each other", "fields.i.ignore-retract"},
 		{agg + "fields.r.x" + fn + "sum", "options are for whole columns", "fields.r.x.aggregate-function"},
 
+		{"rowkind.field=s", "", ""},
+		{"rowkind.field=i", "does not take column \"i\" of type INT", "rowkind.field"},
+		{"record-level.expire-time=1h", "needs option \"record-level.time-field\"", "record-level.expire-time"},
+		{"record-level.expire-time=1h record-level.time-field=i", "", ""},
+		{"num-levels=1", "must be at least 2", "num-levels"},
+		{"num-sorted-run.compaction-trigger=0", "must be at least 1", "num-sorted-run.compaction-trigger"},
+		{"bucket=-1 dynamic-bucket.target-row-num=-5", "must be at least 1", "dynamic-bucket.target-row-num"},
+		{"bucket=-2 postpone.default-bucket-num=0", "must be at least 1", "postpone.default-bucket-num"},
+
 		{part + "fields.j.sequence-group=i,s", "", ""},
 		{part + "fields.j,i.sequence-group=s,v fields.s" + fn + "listagg", "", ""},
 		{part + "fields.i" + fn + "sum", "must be in a sequence group", "fields.i.aggregate-function"},

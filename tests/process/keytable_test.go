@@ -118,8 +118,8 @@ func TestKeyTablesEverywhere(t *testing.T) {
 		run(t, c, "call sys.compact('default."+tab+"', compact_strategy => 'full')")
 	}
 	// What the changelog says is what there is.
-	followed := one(t, c, `select sum(case when rowkind in ('+I', '+U') then n else -n end) from paimon_incremental_query('logged$audit_log', 0,
-		(select max(snapshot_id)::int from "logged$snapshots"), 'changelog')`)
+	followed := one(t, c, fmt.Sprintf("select sum(case when rowkind in ('+I', '+U') then n else -n end) from paimon_incremental_query('logged$audit_log', 0, %s, 'changelog')",
+		one(t, c, `select max(snapshot_id) from "logged$snapshots"`)))
 	if followed != fmt.Sprint(rowsOf) {
 		t.Errorf("the changelog adds up to %s, want %d", followed, rowsOf)
 	}
