@@ -163,6 +163,15 @@ func (t *FileStore) rescale(ctx context.Context, o RescaleOptions, report *Resca
 		return abort(err)
 	}
 	c.Kind, c.Overwrite, c.Reads, c.Base = commit.Overwrite, over, reads, st.snap.ID
+	// One sorted run per bucket goes to the highest level at once; see Commit.
+	folded, dropped, err := t.Fold(ctx, c, ref, o.Account)
+	if err != nil {
+		return errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
+	}
+	c = folded
+	if err := t.Discard(context.WithoutCancel(ctx), commit.Changes{Branch: c.Branch, Files: dropped}); err != nil {
+		return errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
+	}
 	done := func() {}
 	if o.Publish != nil {
 		if done, err = o.Publish(ctx); err != nil {

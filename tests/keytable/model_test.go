@@ -129,7 +129,7 @@ func (m *model) apply(kind string, r row) {
 		e = &entry{row: row{}}
 		m.rows[id] = e
 	}
-	if e.part == nil || add {
+	if e.part == nil || add && (c.engine == "deduplicate" || !e.live) {
 		e.part = r["p"]
 	}
 	if len(c.seq) > 0 {
