@@ -522,6 +522,11 @@ func (e *Entry) Spent(d time.Duration, rows bool) {
 	e.later(rows)
 }
 
+// Lost notes that lookups without a table took d more than they would have taken with
+// one, and has one made in the background when that adds up to what making it is
+// expected to take.
+func (e *Entry) Lost(d time.Duration, rows bool) { e.Spent(d/spentShare, rows) }
+
 // spentShare is how much of its making a table must have been wanted: a fifth. At
 // one, no more than twice the least possible would ever be spent, but a table that
 // is wanted for a while is mostly wanted for much longer.

@@ -259,7 +259,7 @@ func (m *keyMerge) lookup(ctx context.Context, b *mergetree.VersionBatch) (*look
 	}
 	if m.expire != nil {
 		live := map[uint16]bool{}
-		for _, i := range m.expire.Keeps(out.cols[m.expire.Column], nil) {
+		for _, i := range m.expire.Keeps(vec.Decode(out.cols[m.expire.Column]), nil) {
 			live[i] = true
 		}
 		for k, h := range m.hit {
@@ -599,6 +599,9 @@ func (c *compaction) rewriteVersions(ctx context.Context, j *job, im *piece, spl
 	if err != nil {
 		return nil, err
 	}
+	if m.look != nil {
+		defer m.look.close()
+	}
 	r := newMergeReader(im, split, ReadOptions{Counters: &format.Counters{}})
 	defer r.Close() //nolint:errcheck // a reader
 	if err := r.open(ctx); err != nil {
@@ -646,13 +649,32 @@ func (c *compaction) rewriteVersions(ctx context.Context, j *job, im *piece, spl
 		}
 		rows(int64(b.N))
 	}
+	// Most of a small file's work is done when it is closed: side by side, too.
+	closed := make(chan error, 1)
+	var told []*manifest.DataFile
+	go func() {
+		var err error
+		if log != nil {
+			told, err = log.close(ctx)
+		}
+		closed <- err
+	}()
+	if data != nil {
+		after, err = data.close(ctx)
+	}
+	if err2 := <-closed; err == nil {
+		err = err2
+	}
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range []*rowPipe{data, log} {
 		if p == nil {
 			continue
 		}
-		files, err := p.close(ctx)
-		if err != nil {
-			return nil, err
+		files := after
+		if p == log {
+			files = told
 		}
 		for _, f := range files {
 			out.made = append(out.made, j.dir+"/"+f.Name)
@@ -662,9 +684,6 @@ func (c *compaction) rewriteVersions(ctx context.Context, j *job, im *piece, spl
 				e.Kind, e.File = manifest.Add, f
 				out.changes = append(out.changes, e)
 			}
-		}
-		if p == data {
-			after = files
 		}
 	}
 	return after, nil

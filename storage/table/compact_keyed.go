@@ -235,7 +235,7 @@ func (c *compaction) rewrite(ctx context.Context, j *job, s *compact.Step, split
 		g.Go(func() error {
 			need := mergeMemory(sp.Sections)
 			if versions {
-				need += versionsMemory(j.inputs)
+				need += versionsMemory(j.inputs) + mergeMemory([][][]File{j.rest})
 			}
 			free, err := c.charge(need)
 			if err != nil {

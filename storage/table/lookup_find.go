@@ -32,6 +32,9 @@ type finder struct {
 	scratch []lookup.Found
 	sub     [][]byte
 	which   []int32
+	// direct, when not nil, is asked first for the keys which[i] of a file; true: it
+	// has answered them.
+	direct func(f *lookupFile, keys [][]byte, which []int32) (bool, error)
 }
 
 // precedes reports whether version a comes before b, which is in an older run, in
@@ -152,6 +155,15 @@ func (d *finder) find(ctx context.Context, keys [][]byte, skip func(k int, f *lo
 			}
 			if len(d.sub) == 0 {
 				continue
+			}
+			if d.direct != nil {
+				done, err := d.direct(f, d.sub, d.which)
+				if err != nil {
+					return err
+				}
+				if done {
+					continue
+				}
 			}
 			var err error
 			if d.scratch, err = d.p.read.find(ctx, f, d.sub, d.rows, d.need, d.c, d.scratch[:0]); err != nil {
