@@ -263,6 +263,8 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 	e.env = table.NewEnv(e.io, table.EnvOptions{
 		ManifestCacheBytes: min(max(e.cfg.MaxMemory/8, 16<<20), 512<<20),
 		PageCacheBytes:     max(e.cfg.MaxMemory/8, 16<<20),
+		VerdictBytes:       min(max(e.cfg.MaxMemory/64, 4<<20), 64<<20),
+		FoldedBytes:        min(max(e.cfg.MaxMemory/16, 8<<20), 512<<20),
 		KeyDir:             e.localDir,
 		Lookup:             lookup.Options{MemoryBytes: max(e.cfg.MaxMemory/8, 32<<20)},
 	})

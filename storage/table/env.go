@@ -26,6 +26,7 @@ type EnvOptions struct {
 	// VerdictRows is how many rows files that are merged must have, for what they come
 	// to being remembered (65,536): rows of less work keep the order of their keys.
 	VerdictRows int64
+	FoldedBytes int64 // what engines fold keys of several versions into (128 MB); below 0 = none
 	// Lookup are the budgets of the tables for lookups by key; KeyDir is their
 	// directory where it names none.
 	Lookup lookup.Options
@@ -65,6 +66,9 @@ type Env struct {
 	hashAdds  *fileio.LRU[string, hashDelta]     // by hash index file that was written here
 	keys      *keyStore
 	verdicts  *verdicts
+	folded    *fileio.LRU[foldedKey, *foldedColumn] // nil = none
+	// foldedBytes is the budget of folded.
+	foldedBytes int64
 }
 
 // sizes are how scans are cut; see EnvOptions.
@@ -104,6 +108,9 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 	}
 	e.verdicts = newVerdicts(def(o.VerdictBytes, 64<<20), def(o.VerdictRows, 65_536))
+	if e.foldedBytes = def(o.FoldedBytes, 128<<20); e.foldedBytes > 0 {
+		e.folded = fileio.NewLRU[foldedKey, *foldedColumn](e.foldedBytes, nil)
+	}
 	if o.Lookup.Dir == nil {
 		o.Lookup.Dir = o.KeyDir
 	}

@@ -35,6 +35,9 @@ func (t *FileStore) Read(ctx context.Context, s Scan, p Split, o ReadOptions) (S
 	if p.Raw {
 		return newRawReader(im, s, p, o), nil
 	}
+	if im.fold != nil {
+		return newFoldedReader(im, p, o), nil
+	}
 	return newMergeReader(im, p, o), nil
 }
 

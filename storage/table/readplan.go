@@ -42,6 +42,8 @@ type readPlan struct {
 	expire   *mergetree.Expire // of a compaction
 	// deleted rows are wanted, too
 	kinds bool
+	// foldRows are the rows of all splits of folded versions.
+	foldRows int64
 }
 
 func newReadPlan(p *planner) (*readPlan, error) {

@@ -18,6 +18,7 @@ type piece struct {
 	// from and to cut a merge split out of its section: byte forms of keys, nil =
 	// open; to is exclusive.
 	from, to []byte
+	fold     *foldedPart // nil = another split
 }
 
 // mergeSection is one section that has to be merged.
@@ -25,6 +26,7 @@ type mergeSection struct {
 	runs  [][]File
 	rows  int64
 	bytes int64
+	fold  *foldedPart
 }
 
 func (f *File) liveRows() int64 {
@@ -209,6 +211,12 @@ func (p *planner) addMerge(ctx context.Context, l live, sections []mergeSection)
 				}
 			}
 		}
+		if s.fold != nil && s.rows < 2*z.mergeRows {
+			sp := p.mergeSplit(l, [][][]File{s.runs}, s.rows, s.bytes)
+			sp.Impl.(*piece).fold = s.fold
+			p.add(sp)
+			continue
+		}
 		if s.rows >= 2*z.mergeRows {
 			flush()
 			bounds, err := p.keyBounds(ctx, l, &s)
@@ -219,6 +227,7 @@ func (p *planner) addMerge(ctx context.Context, l live, sections []mergeSection)
 			for i := range n {
 				sp := p.mergeSplit(l, [][][]File{s.runs}, s.rows/n+1, s.bytes/n+1)
 				im := sp.Impl.(*piece)
+				im.fold = s.fold
 				if i > 0 {
 					im.from = bounds[i-1]
 				}

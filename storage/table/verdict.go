@@ -39,6 +39,7 @@ type verdict struct {
 	// live and folded are rows by file; a file that is not there has none.
 	live, folded map[string]*mergetree.RowSet
 	rows         int64 // that the merge returns
+	key          verdictKey
 	bytes        int64 // of memory
 }
 
@@ -157,6 +158,7 @@ func (p *planner) verdictOf(ctx context.Context, l live, runs [][]File, whole bo
 			v = nil // the merge will say what is wrong, if it comes to it
 		}
 		if v != nil {
+			v.key = k
 			p.report.Judged++
 		}
 	}
@@ -286,6 +288,9 @@ func (p *planner) addJudged(runs [][]File, v *verdict, dropped func(*File) (byKe
 		return nil, nil, nil
 	}
 	m := &mergeSection{}
+	if p.keepsFolded() {
+		m.fold = &foldedPart{v.key}
+	}
 	for _, r := range runs {
 		var run []File
 		for _, f := range r {
@@ -294,6 +299,9 @@ func (p *planner) addJudged(runs [][]File, v *verdict, dropped func(*File) (byKe
 				return nil, nil, err
 			}
 			live, folded := v.live[f.Meta.Name], v.folded[f.Meta.Name]
+			if byKey {
+				m.fold = nil // some of the rows are left out
+			}
 			if byKey || byValue && folded == nil || live == nil && folded == nil {
 				if reason := "stats"; byKey || byValue {
 					p.skip(reason, 1)
@@ -311,6 +319,7 @@ func (p *planner) addJudged(runs [][]File, v *verdict, dropped func(*File) (byKe
 				f.only = folded
 				run = append(run, f)
 				m.rows += folded.Count()
+				p.read.foldRows += folded.Count()
 				m.bytes += f.Meta.Size * folded.Count() / max(f.Meta.Rows, 1)
 			}
 		}
