@@ -66,6 +66,7 @@ var doors = map[string][]string{
 	"github.com/aws":                           {"storage/fileio"},
 	"github.com/RoaringBitmap/roaring":         {"index", "storage"},
 	"github.com/bits-and-blooms/bloom":         {"exec/vectorized", "storage/lookup", "index/bloom"},
+	"github.com/cockroachdb/pebble":            {"storage/table"},
 	"github.com/hamba/avro":                    {"storage/manifest", "storage/format/avro", "tests"},
 	"github.com/apache/arrow/go/v15/arrow/ipc": {"exec/vectorized", "storage/format/parquet"},
 }
