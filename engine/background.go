@@ -32,9 +32,9 @@ import (
 // times what the compaction took: many small commits are compacted together, or
 // compactions would take as much of the disk as the commits themselves. A bucket
 // that is above num-sorted-run.stop-trigger and has more than paceRuns sorted runs
-// is compacted without a pause; one that has so many even then makes the table's
-// writers wait until it has been compacted, or its compaction has failed: that is
-// the back-pressure.
+// is compacted without a pause; one that has so many even then, or while the
+// compaction runs, makes the table's writers wait until it has been compacted, or
+// its compaction has failed: that is the back-pressure.
 // Tables of the setting paimon.maintenance_tables are looked at without commits, too.
 //
 // What a job does is published by it or not at all, so it may be cancelled at any
@@ -103,6 +103,10 @@ type tableJob struct {
 	pace                           time.Duration // the pause before it is looked at again
 	over                           bool          // it had too many runs when last looked at
 	stop                           chan struct{} // not nil: writers wait until it is closed
+	// While a worker has it: how many commits have come, since a writer last looked
+	// whether they are too many, and up to which snapshot that one looked.
+	commits int
+	looked  int64
 }
 
 // compaction is a row of pg_stat_progress_compact.
@@ -176,6 +180,9 @@ func (m *maintenance) mark(k tableKey, s *table.FileStore) {
 		m.jobs[k] = j
 	}
 	j.store = s
+	if j.running {
+		j.commits++
+	}
 	m.push(j)
 }
 
@@ -204,6 +211,7 @@ func (m *maintenance) pop() *tableJob {
 	j := m.ready[0]
 	m.ready = slices.Delete(m.ready, 0, 1)
 	j.queued, j.running = false, true
+	j.commits, j.looked = 0, 0
 	if len(m.ready) > 0 {
 		select {
 		case m.wake <- struct{}{}:
@@ -416,7 +424,7 @@ func (m *maintenance) run(ctx context.Context, e *Engine, k tableKey, store *tab
 	acc := e.root.Child("max_memory", 0)
 	defer acc.Close()
 	o.Account = acc
-	p := m.track(0, strings.ReplaceAll(k.String(), ".db/", "."), 0)
+	p := m.track(0, k.shown(), 0)
 	defer p.end()
 	o.Progress = p.progress
 	o.Throttle = p.throttle(o.Throttle)
@@ -465,18 +473,23 @@ func (m *maintenance) expire(ctx context.Context, j *tableJob, store *table.File
 func (m *maintenance) admit(ctx context.Context, k tableKey, _ table.Table) error {
 	m.mu.Lock()
 	j := m.jobs[k]
-	if j == nil || j.stop == nil {
+	if j == nil || j.stop == nil && j.commits <= paceRuns {
 		m.mu.Unlock()
 		return nil
 	}
 	stop := j.stop
 	m.mu.Unlock()
+	if stop == nil {
+		if stop = m.crowded(ctx, j); stop == nil {
+			return nil
+		}
+	}
 	m.stats.stalls.Add(1)
 	began := time.Now()
 	defer func() { m.stats.stalled.Observe(time.Since(began).Seconds()) }()
 	m.e.log.Info("a writer waits for compaction", "table", k.String())
 	if s, ok := ctx.Value(sessionKey{}).(*Session); ok {
-		s.notice(s.out, "NOTICE", pgerr.SuccessfulCompletion, "waiting until compaction of %s has caught up", k.String())
+		s.notice(s.out, "NOTICE", pgerr.SuccessfulCompletion, "waiting until compaction of %s has caught up", k.shown())
 	}
 	select {
 	case <-stop:
@@ -484,6 +497,48 @@ func (m *maintenance) admit(ctx context.Context, k tableKey, _ table.Table) erro
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// crowded looks, on behalf of a writer, whether a bucket has got too many sorted runs
+// while a worker is busy with the table, and returns what writers are to wait for
+// then. What it cannot find out is left to the worker's next look.
+func (m *maintenance) crowded(ctx context.Context, j *tableJob) chan struct{} {
+	m.mu.Lock()
+	store, from := j.store, max(j.seen, j.looked)
+	if j.stop != nil || !j.running || j.commits <= paceRuns {
+		defer m.mu.Unlock()
+		return j.stop
+	}
+	j.commits = 0 // nobody else looks at the same commits
+	m.mu.Unlock()
+	latest, err := store.Snapshots(j.key.branch).Latest(ctx)
+	if err != nil || latest == nil {
+		return nil
+	}
+	touched, whole, err := touchedBuckets(ctx, j.key.branch, store, from, latest)
+	if err != nil {
+		return nil
+	}
+	stop := false
+	if !whole {
+		for id := range touched {
+			n, err := store.NeedsCompaction(ctx, snapshot.Ref{Branch: j.key.branch}, []byte(id.Partition), id.Bucket)
+			if err != nil {
+				return nil
+			}
+			if stop = n.Stop && n.Runs > paceRuns; stop {
+				break
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	j.looked = latest.ID
+	if stop && j.running && j.stop == nil {
+		// The worker looks again at once when it is done, and frees them or not.
+		j.stop, j.over, j.again = make(chan struct{}), true, true
+	}
+	return j.stop
 }
 
 // sessionKey finds the session that a context belongs to.

@@ -213,3 +213,51 @@ func TestListed(t *testing.T) {
 		}
 	}
 }
+
+// While a worker is busy with a table, its writers look themselves whether a bucket
+// gets too many runs.
+func TestWritersWaitForBusyWorker(t *testing.T) {
+	e, s := maintained(t, nil)
+	runSQL(t, s, "CREATE TABLE k (id int PRIMARY KEY, v int)")
+	runSQL(t, s, "INSERT INTO k VALUES (1, 1)")
+	var j *tableJob
+	until(t, "the job", func() bool {
+		e.maint.mu.Lock()
+		defer e.maint.mu.Unlock()
+		for _, x := range e.maint.jobs {
+			j = x
+		}
+		if j == nil || j.queued || j.running || j.seen == 0 {
+			return false
+		}
+		j.running = true // as if a long compaction had begun
+		return true
+	})
+	before := e.maint.stats.stalls.Value() // of all tests
+	for i := range paceRuns + 1 {
+		runSQL(t, s, fmt.Sprintf("INSERT INTO k VALUES (%d, 1)", i))
+	}
+	if e.maint.stats.stalls.Value() != before {
+		t.Error("a writer waited too early")
+	}
+	x := &texts{}
+	done := make(chan error)
+	go func() { done <- s.Query(t.Context(), "INSERT INTO k VALUES (2, 2)", x) }()
+	until(t, "a stall", func() bool { return e.maint.stats.stalls.Value() > before })
+	select {
+	case err := <-done:
+		t.Fatal("it did not wait: ", err)
+	default:
+	}
+	// The worker is done and takes the table again: it was told to.
+	e.maint.ended(t.Context(), j, 0, nil)
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if len(x.notices) != 1 || !strings.Contains(x.notices[0], "public.k") {
+		t.Errorf("notices: %v", x.notices)
+	}
+	if got := runSQL(t, s, "SELECT count(*) > 0 FROM k$snapshots WHERE commit_kind = 'COMPACT'"); got[0] != "true" {
+		t.Error("nothing was compacted")
+	}
+}

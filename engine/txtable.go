@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -25,6 +26,15 @@ func (k tableKey) String() string {
 		return k.dir
 	}
 	return k.dir + "$branch_" + k.branch
+}
+
+// shown is the table's name as users know it: schema.table.
+func (k tableKey) shown() string {
+	s := strings.Replace(k.String(), ".db/", ".", 1)
+	if t, ok := strings.CutPrefix(s, catalog.DefaultDatabase+"."); ok {
+		return "public." + t
+	}
+	return s
 }
 
 // keyOf returns the key of a relation.
