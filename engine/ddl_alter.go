@@ -46,11 +46,10 @@ type alteration struct {
 	verify        []verification
 	set           constraintSet
 	notes         []string
-	// partitions are dropped once the schema is staged.
-	// settled: files have been made such as an option asks for.
-	settled             bool
+	// settled is the option that files have been made for, "" = none.
+	settled             string
 	renameTo, newSchema string
-	dropPartitions      []*ast.AlterCmd
+	dropPartitions      []*ast.AlterCmd // once the schema is staged
 }
 
 // verification is a condition that no row may meet, looked for after the rewrite.
@@ -396,8 +395,8 @@ func (a *alteration) stage(ctx context.Context) error {
 		}
 		return nil
 	}
-	if a.settled && len(a.sets)+len(a.verify)+len(a.dropPartitions) > 0 {
-		return pgerr.New(pgerr.FeatureNotSupported, "changing %q together with what reads or changes rows is not supported", vectorsOption).
+	if a.settled != "" && len(a.sets)+len(a.verify)+len(a.dropPartitions) > 0 {
+		return pgerr.New(pgerr.FeatureNotSupported, "changing %q together with what reads or changes rows is not supported", a.settled).
 			WithHint("Use an ALTER TABLE of its own.")
 	}
 	if len(a.sets)+len(a.verify) == 0 {

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -120,20 +122,21 @@ func sortedKeys[V any](m map[string]V) []string {
 // they may lean on each other.
 func (a *alteration) setOptions(ctx context.Context, c *ast.AlterCmd) error {
 	var changes []schema.Change
+	next := maps.Clone(a.sch.Options)
+	if next == nil {
+		next = map[string]string{}
+	}
+	vectors := -1 // where changes has the change of vectorsOption
 	for _, o := range c.Options {
 		key, value, err := tableOption(a.text, o)
 		if err != nil {
 			return err
 		}
-		reset := c.Op == ast.ResetOptions
-		settled, err := a.settle(ctx, key, value, reset)
-		if err != nil {
-			return err
+		if key == vectorsOption {
+			vectors = len(changes)
 		}
-		if settled {
-			changes = append(changes, schema.Settled{Key: key})
-		}
-		if reset {
+		if c.Op == ast.ResetOptions {
+			delete(next, key)
 			changes = append(changes, schema.RemoveOption{Key: key})
 			continue
 		}
@@ -143,7 +146,20 @@ func (a *alteration) setOptions(ctx context.Context, c *ast.AlterCmd) error {
 		if !optionKnown(key) {
 			a.notes = append(a.notes, "table option "+ast.QuoteIdent(key)+" is not known; it is kept")
 		}
+		next[key] = value
 		changes = append(changes, schema.SetOption{Key: key, Value: value})
+	}
+	if key := a.unsettled(next); key != "" {
+		if key == vectorsOption && vectors >= 0 {
+			changes = slices.Insert(changes, vectors, schema.Change(schema.Settled{Key: key}))
+		}
+		// What is wrong with the options is told before anything is compacted.
+		if _, err := schema.Apply(a.sch, changes, a.hasSnapshot); err != nil {
+			return a.changeError(err)
+		}
+		if err := a.settle(ctx, key, next); err != nil {
+			return err
+		}
 	}
 	return a.do(&a.after, changes...)
 }
@@ -155,52 +171,72 @@ const vectorsOption = "deletion-vectors.enabled"
 // other processes go on writing it.
 const settleTries = 3
 
-// settle makes the table's files such as a new value of an option asks for, and
-// reports whether it had to look: with deletion vectors, readers do not merge files;
-// without, they do not look for vectors. The table is locked, so no session of this
-// server writes it; a commit of another process between here and the change makes
-// the change fail.
-func (a *alteration) settle(ctx context.Context, key, value string, reset bool) (bool, error) {
-	if key != vectorsOption || !a.hasSnapshot {
-		return false, nil
+// unsettled names the option that asks for other files than the table has when its
+// options become next, "" when there is none. With deletion vectors, readers do not
+// merge files; without, they do not look for vectors. Where compactions look up, a row
+// in a lower level holds what its key has in the higher ones, which engines that fold
+// would count twice, or not at all, when that changes.
+func (a *alteration) unsettled(next schema.Options) string {
+	if _, ok := a.rel.Table().(*table.FileStore); !ok || !a.hasSnapshot {
+		return ""
 	}
-	was := schema.Options(a.sch.Options).Flag(key, false)
-	if is := !reset && (schema.Options{key: value}).Flag(key, false); is == was {
-		return false, nil
+	was := schema.Options(a.sch.Options)
+	if was.Flag(vectorsOption, false) != next.Flag(vectorsOption, false) {
+		return vectorsOption
 	}
-	store, ok := a.rel.Table().(*table.FileStore)
-	if !ok {
-		return false, nil
+	switch was.Enum("merge-engine", "deduplicate") {
+	case "aggregation", "partial-update":
+	default:
+		return ""
 	}
+	if len(a.rel.PrimaryKey()) == 0 || needsLookup(was) == needsLookup(next) {
+		return ""
+	}
+	return changelogOption // force-lookup is fixed
+}
+
+// changelogOption says where a table's changelog comes from; with lookup,
+// compactions look up.
+const changelogOption = "changelog-producer"
+
+// settle makes the table's files such as its next options ask for; key is the
+// one that is not met. The table is locked, so no session of this server writes it; a
+// commit of another process between here and the change makes the change fail.
+func (a *alteration) settle(ctx context.Context, key string, next schema.Options) error {
+	store := a.rel.Table().(*table.FileStore)
 	if t := a.s.touched(keyOf(a.rel)); t != nil && t.writes() {
-		return false, pgerr.New(pgerr.ObjectInUse, "cannot change %q of %q, which this transaction has written to", key, a.rel.Name()).
+		return pgerr.New(pgerr.ObjectInUse, "cannot change %q of %q, which this transaction has written to", key, a.rel.Name()).
 			WithHint("Commit first.")
 	}
 	branch := a.rel.At().Branch
-	to := map[string]string{key: strconv.FormatBool(!was)}
+	to := map[string]string{
+		vectorsOption:   strconv.FormatBool(next.Flag(vectorsOption, false)),
+		changelogOption: next.Enum(changelogOption, "none"),
+	}
+	// Level 0, too: readers of other engines do not see it with deletion vectors.
+	first := key == vectorsOption && next.Flag(vectorsOption, false)
 	for try := 0; ; try++ {
-		// Level 0, too: readers of other engines do not see it with deletion vectors.
-		if try > 0 || !was {
+		if try > 0 || first {
 			if err := a.compactAll(ctx, store, branch); err != nil {
-				return false, err
+				return err
 			}
 		}
 		at, err := store.Resolve(ctx, snapshot.Ref{Branch: branch})
 		if err != nil {
-			return false, err
+			return err
 		}
 		ok, err := store.Settled(ctx, branch, to)
 		if err != nil {
-			return false, err
+			return err
 		}
 		if ok {
 			t := a.s.touch(a.rel)
 			t.base, t.reads = at, unionReads(t.reads, &commit.ReadSet{All: true})
-			a.settled = true
-			return true, nil
+			a.settled = key
+			return nil
 		}
 		if try == settleTries {
-			return false, pgerr.New(pgerr.ObjectInUse, "cannot change %q of %q while another process writes it", key, a.rel.Name())
+			return pgerr.New(pgerr.ObjectInUse, "cannot change %q of %q while another process writes it", key, a.rel.Name())
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -224,6 +225,10 @@ func (m *modifier) updates(ctx context.Context, old, now *vec.Batch, text func(i
 	if r.engine == "deduplicate" {
 		return now, nil
 	}
+	if c, i := r.moves(old, now); c >= 0 {
+		return nil, refuse(i, pgerr.New(pgerr.FeatureNotSupported, "cannot set partition column %q of %s table %q", r.sch.Fields[c].Name, r.engine, m.rel.Name()).
+			WithHint("Its merge engine leaves a row in the partition that it was first written to; DELETE it, where the table's options allow that, and INSERT it anew."))
+	}
 	w := &vec.Batch{Schema: now.Schema, N: now.N, Cols: make([]arrow.Array, len(now.Cols))}
 	for c := range w.Cols {
 		w.Cols[c] = r.written(c, old.Cols[c], now.Cols[c], now.N)
@@ -241,6 +246,26 @@ func (m *modifier) updates(ctx context.Context, old, now *vec.Batch, text func(i
 		}
 	}
 	return w, nil
+}
+
+// moves returns the first partition column, outside of the key, in which a row
+// differs, and the row; -1 when there is none. The rows of engines that fold are kept
+// in the partition where their key is, whatever is written.
+// Source: ExistingProcessor.java.
+func (r *mergeRule) moves(old, now *vec.Batch) (c, row int) {
+	for _, n := range r.sch.PartitionKeys {
+		c := r.sch.Fields.Index(n)
+		if c < 0 || slices.Contains(r.sch.PrimaryKeys, n) {
+			continue
+		}
+		same := sameValue(r.sch.Fields[c].Type, old.Cols[c], now.Cols[c])
+		for i := range now.N {
+			if !same(i) {
+				return c, i
+			}
+		}
+	}
+	return -1, -1
 }
 
 // written is what a column is written as so that old becomes now.
