@@ -12,10 +12,10 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-diff rewrite fuzz fmt clean
+.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-keytable bench-diff keytable rewrite fuzz fmt clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 build: ## bin/paimon-sql
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/paimon-sql
@@ -53,6 +53,9 @@ soak: ## processes killed, raced and watched, random tests for long: takes about
 	PAIMON_SQL_SOAK='$(or $(FACTOR),5)' $(GO) test ./tests/process -count=1 -v -timeout 90m
 	PAIMON_SQL_SOAK='$(or $(FACTOR),5)' $(GO) test ./exec/vectorized ./storage/table ./storage/format/parquet -count=1 -timeout 30m
 
+keytable: ## random histories of key tables against a model, N=500 of them, and in turns with Java where PAIMON_ORACLE_JAR is set; SEED=n repeats
+	PAIMON_SQL_SEED='$(SEED)' PAIMON_SQL_SEQUENCES='$(or $(N),500)' $(GO) test ./tests/keytable -count=1 -v -timeout 60m
+
 interop: build ## tables of Java Paimon through our SQL; skips what is absent
 	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m
 
@@ -64,6 +67,9 @@ bench-tpch: build ## TPC-H beside its peers: SF=1; see scripts/bench-tpch.sh for
 
 bench-write: build ## writing beside PostgreSQL and pypaimon-rust; see scripts/bench-write.sh for what it needs
 	scripts/bench-write.sh '$(or $(OUT),bench-out)'
+
+bench-keytable: build ## lookups, merge on read, compaction, changelogs and space of key tables; see scripts/bench-keytable.py for what it needs
+	$(or $(PY),python3) scripts/bench-keytable.py $(ARGS)
 
 bench: ## Go benchmarks of every hot path
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),200ms) ./internal/vec ./storage/... ./index/... ./sql/... ./exec/... ./pgwire
