@@ -591,6 +591,13 @@ func (x *explainer) scanProps(n *plan.Scan, add func(string, any)) {
 	if r.RawSplits+r.MergeSplits > 0 {
 		add("Splits", fmt.Sprintf("%d raw, %d merge", r.RawSplits, r.MergeSplits))
 	}
+	if r.Remembered > 0 {
+		how := "remembered"
+		if r.Judged > 0 {
+			how += fmt.Sprintf(", %d of them just now", r.Judged)
+		}
+		add("Merges", fmt.Sprintf("%d %s", r.Remembered, how))
+	}
 	if r.DeletionVectors > 0 {
 		add("Deletion Vectors", r.DeletionVectors)
 	}
