@@ -266,7 +266,7 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 		VerdictBytes:       min(max(e.cfg.MaxMemory/64, 4<<20), 64<<20),
 		FoldedBytes:        min(max(e.cfg.MaxMemory/16, 8<<20), 512<<20),
 		KeyDir:             e.localDir,
-		Lookup:             lookup.Options{MemoryBytes: max(e.cfg.MaxMemory/8, 32<<20)},
+		Lookup:             lookup.Options{MemoryBytes: min(max(e.cfg.MaxMemory/8, 32<<20), 1<<30)},
 	})
 	e.cat = catalog.NewFilesystem(e.env, location)
 	return nil
