@@ -30,6 +30,7 @@ type config struct {
 	delete   string
 	producer string
 	lookup   bool // level 0 is looked up by compaction
+	base     bool // there is a big file at the highest level
 }
 
 // group is a sequence group of partial-update.
@@ -287,6 +288,10 @@ func (c *config) storage(d *drawer) {
 	d.set(c, "compaction.force-up-level-0", "", "true")
 	d.set(c, "ignore-update-before", "", "true")
 	d.set(c, "manifest.merge-min-count", "", "2")
+	if c.base = d.pick("a big base", "no", "no", "yes") == "yes"; c.base {
+		d.set(c, "compaction.max-size-amplification-percent", "100000")
+		d.set(c, "compaction.size-ratio", "", "0")
+	}
 }
 
 // create is the CREATE TABLE statement.

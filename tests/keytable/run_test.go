@@ -116,6 +116,9 @@ func (s *story) play(steps int) (err error) {
 		}
 	}()
 	s.sql(s.c.create(s.name))
+	if s.c.base {
+		s.base()
+	}
 	for i := range steps {
 		s.step()
 		if i%2 == 1 || i == steps-1 {
@@ -127,6 +130,37 @@ func (s *story) play(steps int) (err error) {
 	s.checkJava()
 	s.sql("drop table " + s.name)
 	return nil
+}
+
+// base makes a big file at the highest level: what comes after it is compacted
+// without it, level by level.
+func (s *story) base() {
+	var list []change
+	for k := range int64(keys + 150) {
+		if k >= keys {
+			k += 1000
+		}
+		kind, x, ok := s.nextOf(k)
+		if !ok {
+			continue
+		}
+		if k >= keys && x["b"] != nil {
+			for len(x["b"].(string)) < 300 {
+				x["b"] = x["b"].(string) + string(rune('a'+s.d.r.IntN(26)))
+			}
+		}
+		list = append(list, change{kind, x})
+		s.m.apply(kind, x)
+		if s.c.producer == "input" {
+			s.changes = append(s.changes, kind+" "+s.c.text(x))
+		}
+	}
+	s.note("a base of %d rows, which begins with", len(list))
+	for _, c := range list[:keys] {
+		s.note("  %s %s", c.kind, s.c.text(c.row))
+	}
+	s.writeAPI(list)
+	s.compact(true)
 }
 
 func (s *story) step() {
@@ -176,9 +210,11 @@ func (s *story) value(f field) any {
 const keys = 24
 
 // next draws a row for a key and its kind; false when the key is to be left alone.
-func (s *story) next() (string, row, bool) {
+func (s *story) next() (string, row, bool) { return s.nextOf(int64(s.d.r.IntN(keys))) }
+
+func (s *story) nextOf(k int64) (string, row, bool) {
 	c, r := s.c, s.d.r
-	x := row{"k": int64(r.IntN(keys))}
+	x := row{"k": k}
 	if c.part != "none" {
 		x["p"] = string(rune('a' + r.IntN(2)))
 	}
