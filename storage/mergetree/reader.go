@@ -34,6 +34,7 @@ type Reader struct {
 	form       Form
 	bySequence bool // the order of versions needs sequence numbers
 	readSeq    bool // sequence numbers are read
+	kinds      bool // the kinds of folded rows are asked for
 	all        bool // NextVersions: keys of one version are noted as versions, too
 	rows       int  // of a window, by the options
 	window     int  // of a window of the section that is open
@@ -115,6 +116,7 @@ func NewReader(sections [][][]Input, o Options) *Reader {
 	if m.rows <= 0 || m.rows > 1<<15 {
 		m.rows = 8192
 	}
+	m.kinds = o.Engine != nil && slices.Contains(o.Columns, Kind)
 	if m.stats == nil {
 		m.stats = &format.Counters{}
 	}

@@ -148,11 +148,15 @@ func (r *run) fill(arrs []arrow.Array) {
 		arrs = arrs[1:]
 	}
 	r.kinds = nil
-	if r.inputs[r.in].Deletes || r.m.all {
+	if r.readsKinds() {
 		r.kinds = vec.ViewOf[int16](arrs[0]).V
 	}
 	r.order = r.rank
 }
+
+// readsKinds reports whether the kinds of the current file's rows are needed: where
+// there are retractions, or a folded row's kind is asked for, which +U may be.
+func (r *run) readsKinds() bool { return r.inputs[r.in].Deletes || r.m.all || r.m.kinds }
 
 // fillUser makes the ordering bytes of user sequence fields: per field 0 for
 // NULL, which always loses, else 1 and the byte form, inverted when descending.
@@ -197,7 +201,7 @@ func (r *run) nextRange(ctx context.Context) (bool, error) {
 	if r.m.readSeq {
 		cols = append(cols, Sequence)
 	}
-	if x.Deletes || r.m.all {
+	if r.readsKinds() {
 		cols = append(cols, Kind)
 	}
 	if e := r.m.o.Expire; e != nil {
