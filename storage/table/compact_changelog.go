@@ -237,7 +237,9 @@ func (m *keyMerge) lookup(ctx context.Context, b *mergetree.VersionBatch) (*look
 	if err != nil {
 		return nil, err
 	}
-	for i, h := range hits {
+	out.hits = hits[:0] // in place
+	for i := range hits {
+		h := hits[i]
 		if h.File == nil {
 			continue
 		}
