@@ -129,6 +129,18 @@ func javaChangelogRound(t *testing.T, r *rand.Rand, c engineCase, more map[strin
 		case n < 3 || opts["changelog-producer"] == "full-compaction":
 			mode = "full"
 		}
+		// A removed row that its key's next one does not replace in every column matters as
+		// long as it is there, and that is until a compaction reaches the highest level: when,
+		// depends on the sizes of files, and those of Java's are others. There Java has to
+		// make of our files what we make of them.
+		twin := ""
+		if opts["partial-update.remove-record-on-sequence-group"] != "" {
+			twin = fmt.Sprint("w", step)
+			in := filepath.Join(j.java.Warehouse, "db.db")
+			if err := os.CopyFS(filepath.Join(in, twin), os.DirFS(filepath.Join(in, strings.TrimPrefix(j.name, "db.")))); err != nil {
+				t.Fatal(err)
+			}
+		}
 		rep, err := j.store.Compact(ctx, CompactOptions{Full: mode == "full", Level0: mode == "minor"})
 		if err != nil {
 			t.Fatalf("step %d %s: %v", step, mode, err)
@@ -141,6 +153,13 @@ func javaChangelogRound(t *testing.T, r *rand.Rand, c engineCase, more map[strin
 				t.Fatal(when, err)
 			}
 			all[i+2] = j.javaRows([]string{j.name, "db.j"}[i])
+		}
+		if twin != "" && !slices.Equal(all[2], all[3]) && slices.Equal(all[0], all[2]) && slices.Equal(all[1], all[3]) {
+			j.java.Do(t, map[string]any{"cmd": "compact", "table": "db." + twin, "mode": mode})
+			if slices.Equal(j.javaRows("db."+twin), all[0]) {
+				t.Logf("%s: Java has removed a row for good at another time%s", when, diff(all[0], all[3]))
+				return
+			}
 		}
 		for i, what := range []string{"ours as we read it", "Java's as we read it", "ours as Java reads it"} {
 			if !slices.Equal(all[i], all[3]) {
