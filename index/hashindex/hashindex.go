@@ -241,8 +241,7 @@ func (x *Index) place(h int32) (int32, error) {
 	// Every bucket is full: spread over those of the share, or over all of them.
 	n := (limit - share + x.Assigners - 1) / x.Assigners
 	if share >= limit {
-		share, n = 0, limit
-		return int32(uint32(h) % uint32(max(n, 1))), nil
+		return int32(uint32(h) % uint32(max(limit, 1))), nil
 	}
 	return share + x.Assigners*int32(uint32(h)%uint32(n)), nil
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -122,7 +123,7 @@ func (p *planner) bindIncremental(s *scope, r *ast.FuncRef, f *ast.FuncCall, opt
 			}
 		}
 		v, err := p.evalStable(x)
-		if err != nil && err != errCannotEval {
+		if err != nil && !errors.Is(err, errCannotEval) {
 			return nil, nil, p.at(err, p.loc(a))
 		}
 		if err != nil || v == nil {

@@ -241,14 +241,6 @@ func (r *run) close() {
 // retract reports whether row i is a -U or -D.
 func (r *run) retract(i int) bool { return r.kinds != nil && r.kinds[i]&1 != 0 }
 
-// physical returns the row number in the file of row i of the window.
-func (r *run) physical(i int) int64 {
-	if r.rows != nil {
-		return r.start + int64(r.rows[i])
-	}
-	return r.start + int64(i)
-}
-
 // segment is what one round consumed of one range of one file.
 type segment struct {
 	run    *run

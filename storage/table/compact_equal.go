@@ -57,7 +57,7 @@ func (e *rowEquality) pairs(r *refs, pairs []int, m *keyMerge, srcs func(int) []
 // their bits are, and all NaNs (Double.compare).
 func and(out []bool, x, y arrow.Array, t types.Type) {
 	n := len(out)
-	eq := func(i int) bool { return false }
+	var eq func(i int) bool
 	switch w := x.DataType().(type) {
 	case *arrow.Float64Type:
 		a, b := vec.ViewOf[float64](x).V, vec.ViewOf[float64](y).V

@@ -119,7 +119,7 @@ type ReadOptions struct {
 	// Selections lets batches have a Sel: where most rows of a file live, naming them
 	// is cheaper than copying them.
 	Selections bool
-	Counters  *format.Counters
+	Counters   *format.Counters
 }
 
 // Split is the unit of parallel reading: files of one bucket that must be merged

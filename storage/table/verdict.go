@@ -70,37 +70,35 @@ func newVerdicts(budget, least int64) *verdicts {
 // enter returns the verdict of a section, or nil. Where whole is set the section is
 // noted; judge says that the caller has to find the verdict, and to call leave then.
 func (s *verdicts) enter(ctx context.Context, k verdictKey, whole bool) (v *verdict, judge bool, err error) {
-	for {
-		s.mu.Lock()
-		e, ok := s.entries.Get(k)
-		switch {
-		case !ok:
-			if whole {
-				s.entries.Put(k, &verdictEntry{}, verdictCost)
-			}
-			s.mu.Unlock()
-			return nil, false, nil
-		case e.v != nil || !whole:
-			v = e.v
-			s.mu.Unlock()
-			return v, false, nil
-		case e.busy == nil:
-			e.busy = make(chan struct{})
-			s.mu.Unlock()
-			return nil, true, nil
+	s.mu.Lock()
+	e, ok := s.entries.Get(k)
+	switch {
+	case !ok:
+		if whole {
+			s.entries.Put(k, &verdictEntry{}, verdictCost)
 		}
-		busy := e.busy
 		s.mu.Unlock()
-		select {
-		case <-busy:
-		case <-ctx.Done():
-			return nil, false, context.Cause(ctx)
-		}
-		s.mu.Lock()
+		return nil, false, nil
+	case e.v != nil || !whole:
 		v = e.v
 		s.mu.Unlock()
-		return v, false, nil // nil: whoever judged could not
+		return v, false, nil
+	case e.busy == nil:
+		e.busy = make(chan struct{})
+		s.mu.Unlock()
+		return nil, true, nil
 	}
+	busy := e.busy
+	s.mu.Unlock()
+	select {
+	case <-busy:
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	v = e.v
+	s.mu.Unlock()
+	return v, false, nil // nil: whoever judged could not
 }
 
 // leave publishes a verdict, or that there is none.
