@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -408,5 +411,40 @@ func noOrphansOf(t testing.TB, io fileio.FileIO, dirs ...string) {
 				t.Errorf("%s/%s is an orphan", dir, e.Name)
 			}
 		}
+	}
+}
+
+// TestKeyIndexDiskFull has the index's database meet a full disk: writers are told
+// and do not wait for room, until there is some.
+func TestKeyIndexDiskFull(t *testing.T) {
+	s := &keyStore{}
+	sp, err := s.space()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.db.Close() //nolint:errcheck // in memory
+	put := func() error {
+		b := sp.db.NewBatch()
+		defer b.Close() //nolint:errcheck // it was applied
+		if err := b.Set(sp.key(nil, []byte("k")), []byte("v"), nil); err != nil {
+			t.Fatal(err)
+		}
+		return sp.commit(b)
+	}
+	if err := put(); err != nil {
+		t.Fatal(err)
+	}
+	w := s.watch()
+	w.BackgroundError(syscall.ENOSPC)
+	if err := put(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("disk full: %v", err)
+	}
+	w.FlushEnd(pebble.FlushInfo{Err: syscall.ENOSPC})
+	if err := put(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("still full: %v", err)
+	}
+	w.FlushEnd(pebble.FlushInfo{})
+	if err := put(); err != nil {
+		t.Errorf("room again: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -48,6 +49,29 @@ type keyStore struct {
 	next    uint64
 	indexes map[string]*keyIndex // by table and branch
 	order   []string             // of indexes, the latest used last
+
+	bad atomic.Pointer[error] // why the database cannot write to its disk, nil = it can
+}
+
+// commit applies a batch. The database tries for ever to write what it holds to a
+// disk that is full, and lets its writers wait meanwhile: they are told instead.
+func (s *keyStore) commit(b *pebble.Batch) error {
+	if err := s.bad.Load(); err != nil {
+		return fmt.Errorf("key index: %w", *err)
+	}
+	return b.Commit(pebble.NoSync)
+}
+
+// watch keeps bad.
+func (s *keyStore) watch() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) { s.bad.Store(&err) },
+		FlushEnd: func(i pebble.FlushInfo) {
+			if i.Err == nil {
+				s.bad.Store(nil)
+			}
+		},
+	}
 }
 
 // Budgets of the database, in bytes, and how many tables' indexes are kept.
@@ -73,7 +97,9 @@ func (s *keyStore) open() error {
 	}
 	cache := pebble.NewCache(keyCacheBytes)
 	defer cache.Unref()
-	o := &pebble.Options{Cache: cache, MemTableSize: keyTableBytes, DisableWAL: true, Logger: quiet{}, L0CompactionThreshold: 4}
+	o := &pebble.Options{Cache: cache, MemTableSize: keyTableBytes, DisableWAL: true, Logger: quiet{}, L0CompactionThreshold: 4,
+		MemTableStopWritesThreshold: 4, // room until a full disk is told
+		EventListener:               s.watch()}
 	if s.dir == nil {
 		o.FS, s.path = vfs.NewMem(), "keys"
 	} else {
@@ -101,7 +127,7 @@ func (s *keyStore) space() (keySpace, error) {
 		return keySpace{}, err
 	}
 	s.next++
-	return keySpace{s.db, s.next}, nil
+	return keySpace{s.db, s.next, s.commit}, nil
 }
 
 // of returns the index of a branch of a table, making room for it.
@@ -146,6 +172,8 @@ func (s *keyStore) close() {
 type keySpace struct {
 	db *pebble.DB
 	id uint64
+
+	commit func(*pebble.Batch) error // of the store
 }
 
 func (k keySpace) key(dst, key []byte) []byte {
@@ -472,7 +500,7 @@ func (x *keyIndex) load(ctx context.Context, r *keyReader, only map[string]bool)
 				return err
 			}
 		}
-		return b.Commit(pebble.NoSync)
+		return x.space.commit(b)
 	})
 }
 
@@ -599,7 +627,7 @@ func (x *keyIndex) apply(ctx context.Context, r *keyReader, id commit.BucketID, 
 				return err
 			}
 		}
-		return b.Commit(pebble.NoSync)
+		return x.space.commit(b)
 	})
 }
 
