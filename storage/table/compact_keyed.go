@@ -278,7 +278,8 @@ func versionsMemory(inputs []compact.Input) int64 {
 		size, rows = size+in.File.Size, rows+in.File.Rows
 	}
 	const batches, keys, inflated = 8, 8192, 4
-	return max(size/rows, 16) * inflated * keys * batches
+	// A file of a few rows is mostly what is not rows.
+	return max(size/rows, 16) * inflated * min(keys*batches, rows)
 }
 
 // within returns the sections that have keys in [from, to), nil = open.
