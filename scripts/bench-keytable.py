@@ -135,7 +135,7 @@ def compaction(a, s):
     s.sql("create table c_runs (k bigint not null, n bigint, note text, primary key (k)) with ('bucket' = '1', 'write-only' = 'true')")
     rows = a.mb * 10000
     for r in range(5):
-        s.sql("insert into c_runs select (i * 7919 + %d) %% (%d * 3), i, md5(i::text || '%d') || md5(i::text || 'x%d') || md5(i::text || 'y') from generate_series(1, %d) i"
+        s.sql("insert into c_runs select (i::bigint * 7919 + %d) %% (%d * 3), i, md5(i::text || '%d') || md5(i::text || 'x%d') || md5(i::text || 'y') from generate_series(1, %d) i"
               % (r, rows, r, r, rows))
     size = int(s.sql('select sum(file_size_in_bytes) from "c_runs$files"')[0][0]) / 1e6
     jar = os.environ.get("PAIMON_ORACLE_JAR")

@@ -161,6 +161,24 @@ func (m *Marks) or(from int64, words []uint64) {
 	}
 }
 
+// RowsWithout returns the set of a file's rows but those that each names.
+func RowsWithout(rows int64, each func(f func(pos int64) bool)) *RowSet {
+	m := NewMarks(rows)
+	for i := range m.words {
+		m.words[i] = ^uint64(0)
+	}
+	if n := rows % 64; n > 0 {
+		m.words[rows/64] = 1<<n - 1
+	}
+	each(func(pos int64) bool {
+		if pos < rows {
+			m.words[pos/64] &^= 1 << (pos % 64)
+		}
+		return true
+	})
+	return m.Set()
+}
+
 // Set returns what was marked; nobody may be marking any more.
 func (m *Marks) Set() *RowSet {
 	s := &RowSet{rows: m.rows, blocks: make([][]uint64, (m.rows+blockRows-1)/blockRows)}

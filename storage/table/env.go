@@ -13,6 +13,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/format"
 	"github.com/paimon-sql/paimon-sql/storage/lookup"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
 
 // EnvOptions are the budgets of the caches that the tables of a warehouse share.
@@ -59,6 +60,7 @@ type Env struct {
 	formats   map[string]format.Format
 	readers   *readerCache
 	vectors   *fileio.LRU[vectorKey, *dv.Vector]
+	living    *fileio.LRU[vectorKey, *mergetree.RowSet] // what vectors leave of their files
 	lookups   *lookup.Store
 	samples   *fileio.LRU[sampleKey, []byte]     // keys at row numbers, for cutting sections
 	restores  *fileio.LRU[string, *restoreCache] // by table and branch: what writers go on from
@@ -106,6 +108,7 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		keys:      &keyStore{dir: o.KeyDir},
 		hashAdds:  fileio.NewLRU[string, hashDelta](hashBudget/16, nil),
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
+		living:    fileio.NewLRU[vectorKey, *mergetree.RowSet](def(o.VectorCacheBytes, 64<<20), nil),
 	}
 	e.verdicts = newVerdicts(def(o.VerdictBytes, 64<<20), def(o.VerdictRows, 65_536))
 	if e.foldedBytes = def(o.FoldedBytes, 128<<20); e.foldedBytes > 0 {
@@ -197,6 +200,18 @@ func (e *Env) vector(ctx context.Context, ref *manifest.DeletionVectorRef) (*dv.
 	}
 	e.vectors.Put(k, v, int64(ref.Length)*4+256)
 	return v, nil
+}
+
+// alive returns the rows of a file that v, its vector by ref, leaves: windows of
+// them are found a word at a time.
+func (e *Env) alive(ref *manifest.DeletionVectorRef, v *dv.Vector, rows int64) *mergetree.RowSet {
+	k := vectorKey{ref.Path, ref.Offset}
+	if s, ok := e.living.Get(k); ok {
+		return s
+	}
+	s := mergetree.RowsWithout(rows, v.Each)
+	e.living.Put(k, s, s.Bytes()+64)
+	return s
 }
 
 // readerCache keeps data files open, with footer, page index and dictionaries

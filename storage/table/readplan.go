@@ -125,6 +125,7 @@ type openFile struct {
 	path   string // relative to the warehouse, or an external path
 	name   string // relative to the table
 	dv     *dv.Vector
+	live   *mergetree.RowSet // what dv leaves; nil = all
 	bucket int32
 	pruned map[int]types.Type // ROW columns of which only some members are read
 }
@@ -198,6 +199,9 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 			r.close(o)
 			return nil, err
 		}
+		if o.dv.Cardinality() > 0 {
+			o.live = r.t.env.alive(f.DV, o.dv, m.Rows)
+		}
 	}
 	return o, nil
 }
@@ -207,10 +211,12 @@ func (r *readPlan) close(o *openFile) { r.t.env.readers.put(o.cachedReader) }
 // alive returns the rows of [from, from+n) that are not deleted, nor left out by a
 // verdict, as offsets; nil = all.
 func (o *openFile) alive(from int64, n int, buf []uint16) (keep []uint16) {
-	if s := o.meta.only; s != nil {
+	s := o.meta.only
+	if s == nil {
+		s = o.live
+	}
+	if s != nil {
 		keep, _ = s.Keep(from, n, buf)
-	} else {
-		keep, _ = o.dv.Keep(from, n, buf)
 	}
 	return keep
 }
