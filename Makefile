@@ -60,7 +60,7 @@ interop: build ## tables of Java Paimon through our SQL; skips what is absent
 	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m
 
 java: ## what we write, read and checked by Java Paimon; needs PAIMON_ORACLE_JAR, see scripts/java-oracle.sh
-	$(GO) test -p 1 -run 'Java|TestTakingTurns' -count=1 -timeout 10m ./catalog ./engine ./storage/... ./tests/interop
+	$(GO) test -p 1 -run 'Java|TestTakingTurns' -count=1 -timeout 10m ./catalog ./engine ./storage/... ./tests/interop ./tests/keytable
 
 bench-tpch: build ## TPC-H beside its peers: SF=1; see scripts/bench-tpch.sh for what it needs
 	scripts/bench-tpch.sh '$(or $(SF),1)' '$(or $(OUT),bench-out)'
