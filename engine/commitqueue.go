@@ -252,6 +252,17 @@ const maxCommitAttempts = 20
 func (q *commitQueue) publishChanges(ctx context.Context, m *commitMember, c commit.Changes) (int64, error) {
 	acc := q.eng.root.Child("max_memory", 0)
 	defer acc.Close()
+	for attempt := 0; ; attempt++ {
+		id, err := q.publishFolded(ctx, m, c, acc)
+		var lost *commit.ConflictError
+		if errors.As(err, &lost) && lost.Sequence && attempt < maxCommitAttempts {
+			continue // another process came between: the rows are numbered anew
+		}
+		return id, err
+	}
+}
+
+func (q *commitQueue) publishFolded(ctx context.Context, m *commitMember, c commit.Changes, acc *mem.Account) (int64, error) {
 	at, err := m.store.Resolve(ctx, snapshot.Ref{Branch: q.key.branch})
 	if err != nil {
 		return 0, err

@@ -276,6 +276,9 @@ func keysOf(parts map[string]bool, all bool) [][]byte {
 type ConflictError struct {
 	SnapshotID int64 // the newer snapshot
 	Reason     string
+	// Sequence: only the sequence numbers are in the way: numbered anew (Table.Fold)
+	// the same changes can be published.
+	Sequence bool
 }
 
 func (e *ConflictError) Error() string {

@@ -20,9 +20,10 @@ import (
 //	vectors        a data file has the deletion vector that the commit takes away
 //	reads          nothing that was read was touched since (readCheck)
 //	places         no key that is written was touched since its place was looked up
+//	order          a merge engine that folds gets later rows with higher sequence numbers
 //
-// A plain append adds new files only: of these nothing but the bucket count and
-// the reads can be wrong.
+// A plain append adds new files only: of these nothing but the bucket count, the
+// reads, places and order can be wrong.
 
 func (s *state) conflict(format string, args ...any) error {
 	id := int64(0)
@@ -129,7 +130,7 @@ const walkLimit = 64
 // checkBuckets compares an append's number of buckets with that of files that
 // came since its base. Its writer has looked at the older ones.
 func (s *state) checkBuckets(ctx context.Context) error {
-	if s.latest == nil || !slices.ContainsFunc(s.delta, func(e manifest.Entry) bool { return e.TotalBuckets > 0 }) {
+	if s.latest == nil || !s.folds() && !slices.ContainsFunc(s.delta, func(e manifest.Entry) bool { return e.TotalBuckets > 0 }) {
 		return nil
 	}
 	from := s.c.Base
@@ -141,7 +142,7 @@ func (s *state) checkBuckets(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return s.sameBuckets(base)
+		return s.follows(base)
 	}
 	for id := from + 1; id <= s.latest.ID; id++ {
 		sn := s.latest
@@ -152,7 +153,7 @@ func (s *state) checkBuckets(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				return s.sameBuckets(base)
+				return s.follows(base)
 			}
 		}
 		// Only an overwrite may change the number, or the first write of a partition
@@ -171,11 +172,50 @@ func (s *state) checkBuckets(ctx context.Context) error {
 				added = append(added, e)
 			}
 		}
-		if err := s.sameBuckets(added); err != nil {
+		if err := s.follows(added); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// follows checks an append against files that came since its base.
+func (s *state) follows(files []*manifest.Entry) error {
+	if err := s.sameBuckets(files); err != nil || !s.folds() {
+		return err
+	}
+	type bucket struct {
+		partition string
+		bucket    int32
+	}
+	first := map[bucket]int64{}
+	for i := range s.delta {
+		e := &s.delta[i]
+		k := bucket{partitionKey(e.Partition), e.Bucket}
+		if low, ok := first[k]; e.Kind == manifest.Add && e.Bucket >= 0 && (!ok || e.File.MinSequence < low) {
+			first[k] = e.File.MinSequence
+		}
+	}
+	for _, e := range files {
+		if low, ok := first[bucket{partitionKey(e.Partition), e.Bucket}]; ok && e.Kind == manifest.Add && e.File.MaxSequence >= low {
+			err := s.conflict("rows of bucket %d came first with sequence numbers up to %d", e.Bucket, e.File.MaxSequence).(*ConflictError)
+			err.Sequence = true
+			return err
+		}
+	}
+	return nil
+}
+
+// folds reports whether the table's merge engine makes one row of several: then the
+// row has the sequence number of the newest, and what comes later but with a lower
+// number would be merged below columns that are older than it. Where one version
+// wins, rows written at the same time may go in either order.
+func (s *state) folds() bool {
+	if len(s.sch.PrimaryKeys) == 0 || s.options.Flag("sequence.snapshot-ordering", false) {
+		return false
+	}
+	e := s.options.Enum("merge-engine", "deduplicate")
+	return e == "partial-update" || e == "aggregation"
 }
 
 func (s *state) sameBuckets(base []*manifest.Entry) error {

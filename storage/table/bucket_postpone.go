@@ -209,19 +209,8 @@ func (t *FileStore) settleOnce(ctx context.Context, st *state, o CompactOptions,
 	// Rows that others put into the buckets meanwhile would have the same sequence
 	// numbers.
 	c.Kind, c.Base, c.Reads = commit.Compact, st.snap.ID, &commit.ReadSet{All: true}
-	done := func() {}
-	if o.Publish != nil {
-		if done, err = o.Publish(ctx); err != nil {
-			return errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
-		}
-	}
-	id, err := t.Commit(ctx, c)
-	done()
+	id, err := t.publish(ctx, c, o.Publish)
 	if err != nil {
-		var unknown *commit.UnknownOutcomeError
-		if !errors.As(err, &unknown) {
-			err = errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
-		}
 		return err
 	}
 	report.SnapshotID = id

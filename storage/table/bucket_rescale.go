@@ -172,19 +172,8 @@ func (t *FileStore) rescale(ctx context.Context, o RescaleOptions, report *Resca
 	if err := t.Discard(context.WithoutCancel(ctx), commit.Changes{Branch: c.Branch, Files: dropped}); err != nil {
 		return errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
 	}
-	done := func() {}
-	if o.Publish != nil {
-		if done, err = o.Publish(ctx); err != nil {
-			return errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
-		}
-	}
-	id, err := t.Commit(ctx, c)
-	done()
+	id, err := t.publish(ctx, c, o.Publish)
 	if err != nil {
-		var unknown *commit.UnknownOutcomeError
-		if !errors.As(err, &unknown) {
-			err = errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
-		}
 		return err
 	}
 	report.SnapshotID, report.Partitions = id, len(over.Partitions)

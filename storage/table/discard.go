@@ -106,3 +106,24 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 	}
 	return errors.Join(errs...)
 }
+
+// publish commits c once wait, which may be nil, has let it (see
+// CompactOptions.Publish). Files of what was not published are deleted.
+func (t *FileStore) publish(ctx context.Context, c commit.Changes, wait func(ctx context.Context) (done func(), err error)) (int64, error) {
+	drop := func(err error) (int64, error) {
+		return 0, errors.Join(err, t.Discard(context.WithoutCancel(ctx), c))
+	}
+	if wait != nil {
+		done, err := wait(ctx)
+		if err != nil {
+			return drop(err)
+		}
+		defer done()
+	}
+	id, err := t.Commit(ctx, c)
+	var unknown *commit.UnknownOutcomeError
+	if err != nil && !errors.As(err, &unknown) {
+		return drop(err)
+	}
+	return id, err
+}

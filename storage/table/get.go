@@ -209,15 +209,9 @@ func (g *getter) stored(ctx context.Context, key []types.Datum) error {
 		}
 		return nil
 	}
-	name := noPartition
-	if len(p.partPos) > 0 {
-		g.b.Reset(len(p.partPos))
-		for i, at := range p.partPos {
-			if err := g.b.Set(i, p.partTs[i], key[at]); err != nil {
-				return fmt.Errorf("partition of a key: %w", err)
-			}
-		}
-		name = g.b.Image()
+	name, err := g.partitionOf(key)
+	if err != nil {
+		return err
 	}
 	if part := p.parts[string(name)]; part != nil {
 		return g.part(ctx, part, key)
@@ -496,15 +490,9 @@ func (g *getter) route(key []types.Datum, put func(b *lookupBucket, key []byte))
 		}
 		return nil
 	}
-	name := noPartition
-	if len(p.partPos) > 0 {
-		g.b.Reset(len(p.partPos))
-		for i, at := range p.partPos {
-			if err := g.b.Set(i, p.partTs[i], key[at]); err != nil {
-				return fmt.Errorf("partition of a key: %w", err)
-			}
-		}
-		name = g.b.Image()
+	name, err := g.partitionOf(key)
+	if err != nil {
+		return err
 	}
 	if x := p.parts[string(name)]; x != nil {
 		part(x)
@@ -586,4 +574,20 @@ func emptyColumns(s types.Schema, cols []int) []arrow.Array {
 		out[i] = vec.MakeNull(s[c].Type.Arrow(), 0)
 	}
 	return out
+}
+
+// partitionOf returns the image of the partition that a key names, valid until the
+// next call.
+func (g *getter) partitionOf(key []types.Datum) ([]byte, error) {
+	p := g.p
+	if len(p.partPos) == 0 {
+		return noPartition, nil
+	}
+	g.b.Reset(len(p.partPos))
+	for i, at := range p.partPos {
+		if err := g.b.Set(i, p.partTs[i], key[at]); err != nil {
+			return nil, fmt.Errorf("partition of a key: %w", err)
+		}
+	}
+	return g.b.Image(), nil
 }

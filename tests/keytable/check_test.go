@@ -31,7 +31,11 @@ func (s *story) state() map[string]entry {
 	for _, e := range s.m.rows {
 		if e.live {
 			text := s.c.text(e.row)
-			out[s.shadowID(strings.Split(text, "|"))] = entry{row: row{"text": text}}
+			id := s.shadowID(strings.Split(text, "|"))
+			if s.c.part == "cross" {
+				id += "|" + text
+			}
+			out[id] = entry{row: row{"text": text}, count: 1}
 		}
 	}
 	return out
@@ -153,6 +157,9 @@ func (s *story) checkChangelog() {
 	}
 	var got []string
 	for _, e := range s.shadow {
+		if s.c.part == "cross" && e.count != 1 {
+			got = append(got, fmt.Sprintf("%d times", e.count))
+		}
 		got = append(got, e.row["text"].(string))
 	}
 	sort.Strings(got)
@@ -175,8 +182,25 @@ func (s *story) level0() bool {
 // follow applies one row of a changelog to the shadow.
 func (s *story) follow(kind string, vals []string) {
 	id := s.shadowID(vals)
+	if s.c.part == "cross" {
+		// A key that comes back to a partition may come to another bucket: what is said
+		// of the two may stand in any order. The rows have to add up.
+		id += "|" + strings.Join(vals, "|")
+	}
 	text := strings.Join(vals, "|")
 	old, ok := s.shadow[id]
+	if s.c.part == "cross" {
+		n := old.count
+		if kind[0] == '+' {
+			n++
+		} else {
+			n--
+		}
+		if s.shadow[id] = (entry{row: row{"text": text}, count: n}); n == 0 {
+			delete(s.shadow, id)
+		}
+		return
+	}
 	switch kind {
 	case "+I", "+U":
 		if kind == "+I" && ok {

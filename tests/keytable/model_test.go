@@ -27,6 +27,7 @@ type entry struct {
 	// depends on when compaction forgets the delete, unless it is a whole row.
 	removed bool
 	part    any // where it was last
+	count   int // of a row of a changelog
 }
 
 // model is a table as anybody would write it: a map of rows, changed row by row.
