@@ -198,9 +198,10 @@ func (s *state) follows(files []*manifest.Entry) error {
 	}
 	for _, e := range files {
 		if low, ok := first[bucket{partitionKey(e.Partition), e.Bucket}]; ok && e.Kind == manifest.Add && e.File.MaxSequence >= low {
-			err := s.conflict("rows of bucket %d came first with sequence numbers up to %d", e.Bucket, e.File.MaxSequence).(*ConflictError)
-			err.Sequence = true
-			return err
+			return &ConflictError{
+				SnapshotID: s.latest.ID, Sequence: true,
+				Reason: fmt.Sprintf("rows of bucket %d came first with sequence numbers up to %d", e.Bucket, e.File.MaxSequence),
+			}
 		}
 	}
 	return nil

@@ -74,8 +74,19 @@ func batchOf(s types.Schema, rows [][]types.Datum) *vec.Batch {
 	return b
 }
 
-// write commits rows; kinds as in Writer.Write.
+// write commits rows; kinds as in Writer.Write. Where another writer came first with
+// higher sequence numbers the rows are written again.
 func (c *compactTable) write(rows [][]types.Datum, kinds []uint8) error {
+	for {
+		err := c.writeOnce(rows, kinds)
+		var lost *commit.ConflictError
+		if !errors.As(err, &lost) || !lost.Sequence {
+			return err
+		}
+	}
+}
+
+func (c *compactTable) writeOnce(rows [][]types.Datum, kinds []uint8) error {
 	ctx := context.Background()
 	at, err := c.s.Resolve(ctx, snapshot.Ref{})
 	if err != nil {
@@ -92,8 +103,10 @@ func (c *compactTable) write(rows [][]types.Datum, kinds []uint8) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.s.Commit(ctx, ch)
-	return err
+	if _, err = c.s.Commit(ctx, ch); err != nil {
+		return errors.Join(err, c.s.Discard(ctx, ch))
+	}
+	return nil
 }
 
 // apply changes the model as write changed the table.
