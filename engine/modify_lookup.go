@@ -38,7 +38,7 @@ func (m *modifier) lookupByKey(ctx context.Context, rows *vec.Batch) (found *vec
 	for i := range all {
 		all[i] = i
 	}
-	b, of, err := rel.Get(ctx, table.Lookup{Keys: columnsOf(stored, m.pk), Columns: all, Account: m.acc})
+	b, of, err := rel.Get(ctx, table.Lookup{Keys: columnsOf(stored, m.pk), Columns: all})
 	if mustScan(err) {
 		return nil, nil, false, nil
 	}

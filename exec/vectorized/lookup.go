@@ -68,7 +68,7 @@ func (s *lookupStage) prepare(ctx context.Context) (int, error) {
 		r.SnapshotID = at.ID
 	}
 	if len(keys) > 0 {
-		l := table.Lookup{Keys: keyArrays(s.n.Stored, keys), Columns: s.n.Columns, Account: s.acc, Counters: &r.Counters}
+		l := table.Lookup{Keys: keyArrays(s.n.Stored, keys), Columns: s.n.Columns, Counters: &r.Counters}
 		b, which, err := s.rel.Get(ctx, l)
 		var un *fileio.UnsupportedError
 		if errors.As(err, &un) {

@@ -50,7 +50,7 @@ func (s *scanStage) lookUp(ctx context.Context) (done bool, err error) {
 		return false, nil //nolint:nilerr // too many: not an error
 	}
 	r := &table.PlanReport{Keys: int64(len(keys)), SnapshotID: rel.At().ID}
-	b, which, err := rel.Get(ctx, table.Lookup{Keys: keyArrays(stored, keys), Columns: s.spec.Columns, Account: s.acc, Counters: &r.Counters})
+	b, which, err := rel.Get(ctx, table.Lookup{Keys: keyArrays(stored, keys), Columns: s.spec.Columns, Counters: &r.Counters})
 	var un *fileio.UnsupportedError
 	if errors.As(err, &un) {
 		return false, nil

@@ -231,7 +231,6 @@ type Lookup struct {
 	Options map[string]string
 	// SkipLevel0 is Java's batch view of deletion-vector and first-row tables.
 	SkipLevel0 bool
-	Account    *mem.Account
 	Counters   *format.Counters
 }
 

@@ -421,17 +421,16 @@ func (s *story) overwrite() {
 }
 
 func (s *story) rescale() {
-	if s.c.opts["bucket"] == "-1" || s.c.opts["bucket"] == "" && s.c.part == "cross" {
+	if s.c.opts["bucket"] == "-1" {
 		return
 	}
 	s.settle()
 	n := s.d.pick("rescale to", "1", "2", "3", "5")
 	s.note("rescale to %s", n)
-	if s.latest() == 0 {
-		s.sql(fmt.Sprintf("alter table %s set ('bucket' = '%s')", s.name, n))
-		return
-	}
 	s.sql(fmt.Sprintf("alter table %s set ('bucket' = '%s')", s.name, n))
+	if s.latest() == 0 {
+		return // there are no files to rescale
+	}
 	s.sql(fmt.Sprintf("call sys.rescale('d.%s', %s)", s.name, n))
 	s.skip()
 }
