@@ -9,7 +9,6 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
-	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -26,7 +25,6 @@ type lookupStage struct {
 	n     *plan.Lookup
 	req   request
 	stats *NodeStats
-	acc   *mem.Account
 	rel   catalog.KeyedRelation
 	scan  stage // instead
 	out   []*vec.Batch
@@ -37,7 +35,7 @@ func newLookup(sc *scope, n *plan.Lookup, req request) (stage, error) {
 	if !ok {
 		return newScan(sc, n.Scan, req)
 	}
-	return &lookupStage{sc: sc, n: n, req: req, rel: rel, stats: sc.rt.stats.Node(n.ID), acc: sc.rt.acc.Child("work_mem", 0)}, nil
+	return &lookupStage{sc: sc, n: n, req: req, rel: rel, stats: sc.rt.stats.Node(n.ID)}, nil
 }
 
 func (s *lookupStage) prepare(ctx context.Context) (int, error) {
@@ -154,8 +152,6 @@ func (s *lookupStage) close() {
 		s.scan.close()
 		s.scan = nil
 	}
-	s.stats.peak(s.acc)
-	s.acc.Close()
 }
 
 type lookupOp struct{ s *lookupStage }

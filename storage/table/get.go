@@ -54,29 +54,6 @@ func (t *FileStore) Get(ctx context.Context, l Lookup) (*vec.Batch, []int32, err
 	return t.getOne(ctx, p, &l, key)
 }
 
-// GetOne is Get for one key, whose columns are given in declared order; l.Keys is not
-// looked at. The batch has no row when there is none, and more than one only where
-// stored keys differ that SQL takes for equal.
-func (t *FileStore) GetOne(ctx context.Context, l Lookup, key []types.Datum) (*vec.Batch, error) {
-	p, err := t.lookupPlan(ctx, &l)
-	if err != nil {
-		return nil, err
-	}
-	if len(key) != len(p.pk) {
-		return nil, fmt.Errorf("lookup by %d columns in a table with a key of %d", len(key), len(p.pk))
-	}
-	if p.read.st.options.String("scan.fallback-branch", "") != "" || p.read.st.options.String("scan.primary-branch", "") != "" {
-		l.Keys = make([]arrow.Array, len(key))
-		for i, d := range key {
-			l.Keys[i] = vec.FromDatums(p.pkTypes[i], []types.Datum{d})
-		}
-		b, _, err := t.getByScan(ctx, l)
-		return b, err
-	}
-	b, _, err := t.getOne(ctx, p, &l, key)
-	return b, err
-}
-
 func (t *FileStore) getOne(ctx context.Context, p *lookupPlan, l *Lookup, key []types.Datum) (*vec.Batch, []int32, error) {
 	g, err := p.begin(l)
 	if err != nil {

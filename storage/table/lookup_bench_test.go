@@ -144,7 +144,8 @@ func BenchmarkGet(b *testing.B) {
 				start := cpuTime(b)
 				for b.Loop() {
 					key[0] = 2*r.Int64N(int64(n)) + m.miss
-					x, err := t.GetOne(ctx, l, key)
+					l.Keys = []arrow.Array{vec.FromDatums(types.Of(types.Int8), key)}
+					x, _, err := t.Get(ctx, l)
 					if err != nil || x.N != int(1-m.miss) {
 						b.Fatal(x, err)
 					}

@@ -102,7 +102,7 @@ func TestLookupsBecomeTables(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := tb.GetOne(gone, Lookup{At: at, Columns: []int{1}}, []types.Datum{int64(1)}); !errors.Is(err, context.Canceled) {
+	if _, err := getKey(gone, tb, Lookup{At: at, Columns: []int{1}}, []types.Datum{int64(1)}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 	if n := tb.Env().LookupStats().Builds; n != 0 {
@@ -110,7 +110,7 @@ func TestLookupsBecomeTables(t *testing.T) {
 	}
 	for i := 0; tb.Env().LookupStats().Tables == 0; i++ {
 		k := int64(i * 7919 % len(rows))
-		x, err := tb.GetOne(ctx, Lookup{At: at, Columns: []int{1}}, []types.Datum{k})
+		x, err := getKey(ctx, tb, Lookup{At: at, Columns: []int{1}}, []types.Datum{k})
 		if err != nil || x.N != 1 || vec.DatumAt(x.Cols[0], s.Fields[1].Type, 0) != fmt.Sprint("v", k) {
 			t.Fatalf("key %d: %v %v", k, x, err)
 		}
