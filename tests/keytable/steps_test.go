@@ -393,6 +393,9 @@ func (s *story) overwrite() {
 			continue
 		}
 		if part != nil {
+			if s.c.part == "key" && x["p"] != part {
+				continue // its sequence was drawn for a row there
+			}
 			x["p"] = part
 			if e := s.m.rows[s.m.id(x)]; e != nil && s.c.part == "cross" {
 				continue // it lives in the other partition
