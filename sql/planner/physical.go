@@ -403,7 +403,7 @@ func onlySlots(es []plan.Expr) bool {
 
 // scanSpec is what storage is asked for, without the columns' order.
 func (p *planner) scanSpec(g *plan.LGet) table.Scan {
-	s := table.Scan{At: g.Opts.At, Columns: append([]int{}, g.Att...), Limit: -1, SkipLevel0: !g.Opts.FreshReads, Options: g.Opts.Dynamic}
+	s := table.Scan{At: g.Opts.At, Columns: append([]int{}, g.Att...), Limit: -1, SkipLevel0: !g.Opts.FreshReads, Without: p.without(), Options: g.Opts.Dynamic}
 	if t, ok := g.Rel.(catalog.TableInfo); ok {
 		s.At = t.At()
 	} else if t, ok := g.Rel.(catalog.Scanned); ok {

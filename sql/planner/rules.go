@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/paimon-sql/paimon-sql/sql/plan"
+	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
 // rule is one rewrite of the logical plan. It keeps the meaning of the plan; the
@@ -46,7 +47,23 @@ func Rules() []string {
 		}
 		seen[r.name] = true
 	}
+	for _, n := range table.PruningNames {
+		out = append(out, prunes+n)
+	}
 	return append(out, "infer", "or_factor", "semi_order", "runtime_filter", "storage_filter", "lookup")
+}
+
+// prunes begins the names of the rules that are ways of pruning in storage.
+const prunes = "prune_"
+
+// without is what scans do without.
+func (p *planner) without() (w table.Pruning) {
+	for i, n := range table.PruningNames {
+		if p.off(prunes + n) {
+			w |= 1 << i
+		}
+	}
+	return w
 }
 
 func (p *planner) off(rule string) bool { return p.o.Disabled[rule] }

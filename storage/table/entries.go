@@ -115,7 +115,7 @@ func overlayEntries(c *commit.Changes) []manifest.Entry { return c.Files }
 // mayHold reports whether a manifest may name a file of the partitions and
 // buckets that are asked for.
 func (p *planner) mayHold(m *manifest.FileMeta) bool {
-	if p.filter == nil || len(p.partCols) == 0 {
+	if p.filter == nil || len(p.partCols) == 0 || !p.scan.prunes(PrunePartitions) {
 		return true
 	}
 	s := &m.PartitionStats
@@ -171,7 +171,7 @@ func (p *planner) partitionOf(image []byte) (*partition, error) {
 		if part.path, err = PartitionPath(p.schema.PartitionKeys, p.partTypes, vals, p.options); err != nil {
 			return nil, err
 		}
-		if p.filter != nil && len(vals) > 0 {
+		if p.filter != nil && len(vals) > 0 && p.scan.prunes(PrunePartitions) {
 			v := predicate.Eval(p.filter, predicate.SourceFunc(func(l *predicate.Leaf) (predicate.ColumnStats, bool) {
 				if i := p.partIndex(l.Col); i >= 0 {
 					return predicate.One(vals[i]), true

@@ -1,6 +1,8 @@
 package table
 
 import (
+	"strings"
+
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
@@ -24,7 +26,7 @@ type bucketFilter struct {
 
 // newBucketFilter returns nil when the filter does not fix a bucket key.
 func (p *planner) newBucketFilter() *bucketFilter {
-	if p.filter == nil {
+	if p.filter == nil || !p.scan.prunes(PruneBuckets) {
 		return nil
 	}
 	names := p.options.List("bucket-key")
@@ -93,6 +95,9 @@ func fixedValues(n predicate.Node, col int, t types.Type) ([]types.Datum, bool) 
 	return nil, false
 }
 
+// charForms bounds how many stored values of a CHAR column are tried for one.
+const charForms = 256
+
 // storedForms returns the values that SQL takes for equal to d but that are
 // stored, and hashed, differently.
 func storedForms(d types.Datum, t types.Type) ([]types.Datum, bool) {
@@ -105,12 +110,13 @@ func storedForms(d types.Datum, t types.Type) ([]types.Datum, bool) {
 			return nil, false
 		}
 		bare := trimBlanks(s)
-		out := []types.Datum{bare}
-		for n := runes(bare); n < int(t.Len); n++ {
-			bare += " "
-			if n == int(t.Len)-1 {
-				out = append(out, bare)
-			}
+		n := max(int(t.Len)-runes(bare), 0)
+		if n >= charForms {
+			return nil, false
+		}
+		out := make([]types.Datum, 0, n+1)
+		for i := range n + 1 {
+			out = append(out, bare+strings.Repeat(" ", i))
 		}
 		return out, true
 	}
@@ -264,7 +270,7 @@ func (p *planner) valueStats(file *manifest.DataFile, fs *fileSchema, col int) (
 
 // mayMatch reports whether a file may hold a row that passes the filter.
 func (p *planner) mayMatch(l live, values bool) (bool, error) {
-	if p.filter == nil {
+	if p.filter == nil || !p.scan.prunes(PruneStats) {
 		return true, nil
 	}
 	fs, err := p.fileSchema(l.File.SchemaID)

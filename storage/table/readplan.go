@@ -41,14 +41,14 @@ type readPlan struct {
 	snapshot bool              // sequence.snapshot-ordering: see openFile.stamped
 	expire   *mergetree.Expire // of a compaction
 	// deleted rows are wanted, too
-	kinds bool
+	kinds   bool
+	without Pruning
 	// foldRows are the rows of all splits of folded versions.
 	foldRows int64
 }
 
 func newReadPlan(p *planner) (*readPlan, error) {
-	r := &readPlan{t: p.t, st: p.state, at: p.scan.At, filter: p.filter, keyed: p.primaryKey(), keyCols: p.keyCols, codec: p.codec, kinds: p.scan.KeepDeletes}
-	r.kinds = p.scan.KeepDeletes
+	r := &readPlan{t: p.t, st: p.state, at: p.scan.At, filter: p.filter, keyed: p.primaryKey(), keyCols: p.keyCols, codec: p.codec, kinds: p.scan.KeepDeletes, without: p.scan.Without}
 	r.columns = p.scan.Columns
 	if r.columns == nil {
 		r.columns = make([]int, len(p.schema.Fields))
@@ -75,7 +75,9 @@ func newReadPlan(p *planner) (*readPlan, error) {
 	r.keyPart = predicate.Only(p.filter, func(c int) bool { return slices.Contains(p.keyCols, c) || p.partIndex(c) >= 0 })
 	if r.keyed {
 		var err error
-		r.keyFrom, r.keyTo = keyRange(p.filter, p.keyCols, p.schema.Fields)
+		if p.scan.prunes(PruneStats) {
+			r.keyFrom, r.keyTo = keyRange(p.filter, p.keyCols, p.schema.Fields)
+		}
 		if r.seqCols, err = columnsOf(p.schema, p.options.List("sequence.field")); err != nil {
 			return nil, err
 		}
@@ -235,7 +237,7 @@ func (r *readPlan) physical(o *openFile) []int {
 // ranges returns the rows of [r.From, r.To) that may pass n, by what the file
 // knows of its pages and row groups.
 func (o *openFile) ranges(ctx context.Context, r format.RowRange, n predicate.Node, c *format.Counters) ([]format.RowRange, error) {
-	if n == nil {
+	if n == nil || o.plan.without&PrunePages != 0 {
 		return []format.RowRange{r}, nil
 	}
 	n = o.evo.Predicate(n, func(src int) int { return src + o.offset })

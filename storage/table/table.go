@@ -51,6 +51,8 @@ type Scan struct {
 	// ReadOptimized reads only files of the highest level of a key table, which need no
 	// merge ($ro).
 	ReadOptimized bool
+	// Without are the ways of pruning that the scan does without.
+	Without Pruning
 	// Options are dynamic table options, laid over the schema's.
 	Options map[string]string
 }

@@ -333,5 +333,5 @@ func (p *planner) addJudged(runs [][]File, v *verdict, dropped func(*File) (byKe
 
 // countsOnly reports whether the scan only wants to know how many rows there are.
 func (p *planner) countsOnly() bool {
-	return len(p.read.columns) == 0 && p.filter == nil && p.scan.Late == nil && !p.read.kinds
+	return len(p.read.columns) == 0 && p.scan.prunes(PruneMetadata) && p.filter == nil && p.scan.Late == nil && !p.read.kinds
 }
