@@ -2,6 +2,10 @@ package catalog
 
 import (
 	"context"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
@@ -39,21 +43,34 @@ func (r *TableRelation) LookupKey() ([]int, []types.Type) {
 	ts := make([]types.Type, 0, len(r.sch.PrimaryKeys))
 	for _, n := range r.sch.PrimaryKeys {
 		i := r.sch.Fields.Index(n)
-		if i < 0 || r.convert[i] != nil && r.convert[i].cast != nil {
+		if i < 0 || !r.keyed(i) {
 			return nil, nil
 		}
 		t := r.sch.Fields[i].Type
-		switch t.Kind {
-		case types.Bool, types.TinyInt, types.Int2, types.Int4, types.Int8, types.Numeric, types.Text, types.Varchar,
-			types.Bytea, types.Date, types.Timestamp, types.TimestampTZ:
-		default:
-			// CHAR: other engines store it with and without its blanks. FLOAT, DOUBLE: 0
-			// and -0 are two keys. The others have no exact rule yet.
-			return nil, nil
-		}
 		cols, ts = append(cols, i), append(ts, t)
 	}
 	return cols, ts
+}
+
+// keyed reports whether values of a column that are equal in SQL are found by what
+// is stored, given the forms that Get tries: 0 and -0, every NaN, CHAR with and
+// without its blanks, the spellings of a uuid.
+func (r *TableRelation) keyed(i int) bool {
+	switch r.sch.Fields[i].Type.Kind {
+	case types.Bool, types.TinyInt, types.Int2, types.Int4, types.Int8, types.Float4, types.Float8, types.Numeric, types.BpChar,
+		types.Text, types.Varchar, types.Bytea, types.Date, types.Time, types.Timestamp, types.TimestampTZ:
+	default:
+		return false
+	}
+	c := r.convert[i]
+	if c == nil {
+		return true
+	}
+	switch c.to.Kind {
+	case types.Varchar, types.Name, types.UUID, types.Numeric:
+		return true
+	}
+	return false // of jsonb, interval and timetz, values that are equal have many texts
 }
 
 // Get implements KeyedRelation.
@@ -65,7 +82,14 @@ func (r *TableRelation) Get(ctx context.Context, l table.Lookup) (*vec.Batch, []
 	if len(r.dynamic) > 0 {
 		l.Options = schema.Options(r.dynamic).With(l.Options)
 	}
+	keys, of := r.spellings(l.Keys)
+	l.Keys = keys
 	b, which, err := r.store.Get(ctx, l)
+	if of != nil {
+		for i, k := range which {
+			which[i] = of[k]
+		}
+	}
 	if err != nil {
 		return nil, nil, r.named(err)
 	}
@@ -73,4 +97,63 @@ func (r *TableRelation) Get(ctx context.Context, l table.Lookup) (*vec.Batch, []
 		b, err = r.apply(b, l.Columns)
 	}
 	return b, which, err
+}
+
+// spellings adds to keys with uuids those that other programs write. A uuid is
+// stored as text: this server, and every program that asks its language for the
+// text of a uuid, writes 32 lower-case digits with hyphens. Upper case, and both
+// without hyphens, are tried too; no other spelling is a key. of says which of the
+// keys asked for each is, nil = the same.
+func (r *TableRelation) spellings(keys []arrow.Array) (out []arrow.Array, of []int32) {
+	if !r.converts || len(keys) != len(r.sch.PrimaryKeys) {
+		return keys, nil
+	}
+	for k, name := range r.sch.PrimaryKeys {
+		c := r.sch.Fields.Index(name)
+		if c < 0 || r.convert[c] == nil || r.convert[c].to.Kind != types.UUID {
+			continue
+		}
+		if out == nil {
+			out = slices.Clone(keys)
+			of = make([]int32, keys[0].Len())
+			for i := range of {
+				of[i] = int32(i)
+			}
+		}
+		var text []types.Datum
+		var row []int32
+		s := vec.ViewStr(vec.Decode(out[k]))
+		for i := range out[k].Len() {
+			if s.IsNull(i) {
+				continue // equal to nothing
+			}
+			for _, x := range uuidSpellings(string(s.At(i))) {
+				text, row = append(text, x), append(row, int32(i))
+			}
+		}
+		now := make([]int32, len(row))
+		for i, x := range row {
+			now[i] = of[x]
+		}
+		of = now
+		for j := range out {
+			if j == k {
+				out[j] = vec.FromDatums(r.sch.Fields[c].Type, text)
+			} else {
+				out[j] = vec.Take(out[j], row)
+			}
+		}
+	}
+	if out == nil {
+		return keys, nil
+	}
+	return out, of
+}
+
+func uuidSpellings(s string) []string {
+	bare, upper := strings.ReplaceAll(s, "-", ""), strings.ToUpper(s)
+	if upper == s { // digits only
+		return []string{s, bare}
+	}
+	return []string{s, upper, bare, strings.ToUpper(bare)}
 }

@@ -36,7 +36,7 @@ func (s *scanStage) lookUp(ctx context.Context) (done bool, err error) {
 	set := make(plan.KeySet, len(pk))
 	for k, c := range pk {
 		vals, ok := boundTo(s.spec.Filter, c)
-		if !ok || !sameForm(stored[k]) {
+		if !ok || !sameForm(stored[k]) || rel.Columns()[c].Type.Kind == types.UUID {
 			return false, nil
 		}
 		for _, v := range vals {

@@ -3,9 +3,11 @@ package planner
 import (
 	"math"
 	"math/big"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 )
@@ -48,7 +50,10 @@ func (b *builder) lookup(g *plan.LGet, s *plan.Scan) *plan.Lookup {
 			return nil // what only a scan knows: the file, the position
 		}
 	}
-	m := &keyMatcher{rel: rel, key: map[int]int{}, stored: stored}
+	m := &keyMatcher{rel: rel, key: map[int]int{}, stored: stored, uuid: make([]bool, len(pk))}
+	for k, c := range pk {
+		m.uuid[k] = rel.Columns()[c].Type.Kind == types.UUID
+	}
 	for slot, att := range s.Spec.Columns {
 		for k, c := range pk {
 			if c == att {
@@ -125,6 +130,7 @@ type keyMatcher struct {
 	rel    catalog.KeyedRelation
 	key    map[int]int // slot -> column of the key
 	stored []types.Type
+	uuid   []bool // by column of the key: its stored text is shown as uuid
 }
 
 // What a lookup takes of a condition.
@@ -193,6 +199,10 @@ func (m *keyMatcher) branches(or *plan.Or, base plan.KeySet, nkey int) (sets []p
 // term reads a condition as values of column k of the key.
 func (m *keyMatcher) term(c plan.Expr) (k int, v plan.KeyValues, ok bool) {
 	switch x := c.(type) {
+	case *plan.Slot:
+		return m.flag(x, true)
+	case *plan.Not:
+		return m.flag(x.Arg, false)
 	case *plan.Call:
 		if x.F == nil || len(x.Args) != 2 || x.F.Name != "=" {
 			return 0, v, false
@@ -233,13 +243,26 @@ func (m *keyMatcher) term(c plan.Expr) (k int, v plan.KeyValues, ok bool) {
 	return 0, v, false
 }
 
+// flag reads a boolean that stands for itself, or negated, as a condition.
+func (m *keyMatcher) flag(e plan.Expr, value bool) (k int, v plan.KeyValues, ok bool) {
+	s, isSlot := e.(*plan.Slot)
+	if !isSlot || s.T.Kind != types.Bool {
+		return 0, v, false
+	}
+	if k, ok = m.key[s.Index]; !ok || m.stored[k].Kind != types.Bool {
+		return 0, v, false
+	}
+	return k, plan.KeyValues{Exprs: []plan.Expr{&plan.Const{Value: value, T: types.Of(types.Bool)}}, Convert: asIs}, true
+}
+
 // sameKind: values of two types have datums of one form.
 func sameKind(a, b types.Type) bool {
 	return a.Kind == b.Kind && a.IsNanos() == b.IsNanos()
 }
 
 // column returns which column of the key an expression is, through casts that
-// change only the label, such as varchar to text.
+// change only the label, such as varchar to text, or the width of a number: what is
+// equal after them was equal before.
 func (m *keyMatcher) column(e plan.Expr) (int, bool) {
 	for {
 		switch x := e.(type) {
@@ -247,7 +270,8 @@ func (m *keyMatcher) column(e plan.Expr) (int, bool) {
 			k, ok := m.key[x.Index]
 			return k, ok
 		case *plan.Cast:
-			if x.F != nil || x.Arg.Type().Kind == types.BpChar {
+			from := x.Arg.Type().Kind
+			if from == types.BpChar && x.T.Kind != types.BpChar || x.F != nil && !widens(from, x.T.Kind) {
 				return 0, false
 			}
 			e = x.Arg
@@ -255,6 +279,19 @@ func (m *keyMatcher) column(e plan.Expr) (int, bool) {
 			return 0, false
 		}
 	}
+}
+
+// widens reports whether every value of a kind is one of the other.
+func widens(from, to types.Kind) bool {
+	switch from {
+	case types.TinyInt, types.Int2:
+		return to == types.Int2 || to == types.Int4 || to == types.Int8
+	case types.Int4:
+		return to == types.Int8
+	case types.Float4:
+		return to == types.Float8
+	}
+	return false
 }
 
 // known reports whether an expression has a value before any row is read, always
@@ -297,9 +334,27 @@ func (m *keyMatcher) convert(k int, from types.Type) func(types.Datum) (types.Da
 			}
 			return d, plan.KeyFits
 		}
-	case types.Text, types.Varchar:
+	case types.Float4, types.Float8:
 		switch from.Kind {
-		case types.Text, types.Varchar, types.Unknown:
+		case types.Float4:
+			return floatKey(false)
+		case types.Float8:
+			return floatKey(to.Kind == types.Float4)
+		}
+	case types.BpChar:
+		switch from.Kind {
+		case types.BpChar, types.Unknown:
+			return charKey
+		}
+	case types.Text, types.Varchar:
+		if m.uuid[k] || from.Kind == types.UUID {
+			if m.uuid[k] && from.Kind == types.UUID {
+				return uuidKey
+			}
+			return nil
+		}
+		switch from.Kind {
+		case types.Text, types.Varchar, types.Name, types.Unknown:
 			return asIs // too long for the column: no key is
 		}
 	case types.Bytea:
@@ -315,6 +370,10 @@ func (m *keyMatcher) convert(k int, from types.Type) func(types.Datum) (types.Da
 				return d, plan.KeyFits
 			}
 		}
+	case types.Time:
+		if from.Kind == types.Time {
+			return timeKey
+		}
 	case types.Timestamp, types.TimestampTZ:
 		if from.Kind == to.Kind {
 			return timestampKey(from, to)
@@ -328,6 +387,55 @@ func (m *keyMatcher) convert(k int, from types.Type) func(types.Datum) (types.Da
 }
 
 func asIs(d types.Datum) (types.Datum, plan.KeyFit) { return d, plan.KeyFits }
+
+// floatKey: 0 stands for -0, too, and one NaN for all. narrow says that the column
+// is real and the value is not: only what a real can be is equal to one.
+func floatKey(narrow bool) func(types.Datum) (types.Datum, plan.KeyFit) {
+	return func(d types.Datum) (types.Datum, plan.KeyFit) {
+		v, ok := d.(float64)
+		switch {
+		case !ok:
+			return nil, plan.KeyScan
+		case v == 0:
+			v = 0 // not -0
+		case math.IsNaN(v):
+			v = math.NaN()
+		case narrow && float64(float32(v)) != v:
+			return nil, plan.KeyNever
+		}
+		return v, plan.KeyFits
+	}
+}
+
+// charKey: blanks at the end do not count.
+func charKey(d types.Datum) (types.Datum, plan.KeyFit) {
+	s, ok := d.(string)
+	if !ok {
+		return nil, plan.KeyScan
+	}
+	return strings.TrimRight(s, " "), plan.KeyFits
+}
+
+// uuidKey: a uuid is stored as its text.
+func uuidKey(d types.Datum) (types.Datum, plan.KeyFit) {
+	b, ok := d.([]byte)
+	if !ok || len(b) != 16 {
+		return nil, plan.KeyScan
+	}
+	return string(pgtext.AppendUUID(nil, b)), plan.KeyFits
+}
+
+// timeKey: a time is stored in milliseconds.
+func timeKey(d types.Datum) (types.Datum, plan.KeyFit) {
+	v, ok := d.(int64)
+	switch {
+	case !ok:
+		return nil, plan.KeyScan
+	case v%1000 != 0:
+		return nil, plan.KeyNever
+	}
+	return v, plan.KeyFits
+}
 
 // timestampKey brings a time to the unit of the stored type, whose digits beyond
 // its precision are zero.

@@ -13,6 +13,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
+	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
 
@@ -36,7 +37,7 @@ func (t *FileStore) Get(ctx context.Context, l Lookup) (*vec.Batch, []int32, err
 		return t.getByScan(ctx, l)
 	}
 	n := l.Keys[0].Len()
-	if n != 1 {
+	if n != 1 || p.chars {
 		g, err := p.begin(&l)
 		if err != nil {
 			return nil, nil, err
@@ -130,7 +131,11 @@ func (g *getter) key(ctx context.Context, key []types.Datum) error {
 	if !g.p.forms {
 		return g.stored(ctx, key)
 	}
-	for _, k := range g.p.keyForms(key) {
+	forms, err := g.p.keyForms(key)
+	if err != nil {
+		return err
+	}
+	for _, k := range forms {
 		if err := g.stored(ctx, k); err != nil {
 			return err
 		}
@@ -138,36 +143,47 @@ func (g *getter) key(ctx context.Context, key []types.Datum) error {
 	return nil
 }
 
-// keyForms returns the stored keys that SQL takes for equal to key.
-func (p *lookupPlan) keyForms(key []types.Datum) [][]types.Datum {
+// mostForms bounds how many stored keys are looked up for one.
+const mostForms = 512
+
+// keyForms returns the stored keys that SQL takes for equal to key; an
+// UnsupportedError when there are too many.
+func (p *lookupPlan) keyForms(key []types.Datum) ([][]types.Datum, error) {
 	out := [][]types.Datum{nil}
 	for i, d := range key {
 		var next [][]types.Datum
-		for _, v := range valueForms(d, p.pkTypes[i]) {
+		forms, ok := valueForms(d, p.pkTypes[i])
+		if !ok || len(out)*len(forms) > mostForms {
+			return nil, &fileio.UnsupportedError{Feature: "a lookup of a key that may be stored in too many ways"}
+		}
+		for _, v := range forms {
 			for _, k := range out {
 				next = append(next, append(k[:len(k):len(k)], v))
 			}
 		}
 		out = next
 	}
-	return out
+	return out, nil
 }
 
-func valueForms(d types.Datum, t types.Type) []types.Datum {
+func valueForms(d types.Datum, t types.Type) ([]types.Datum, bool) {
 	switch v := d.(type) {
 	case float64:
 		if v == 0 {
-			return []types.Datum{v, -v}
+			return []types.Datum{v, math.Copysign(0, -math.Copysign(1, v))}, true
 		}
 	case string:
-		if fs, ok := storedForms(d, t); ok && t.Kind == types.BpChar {
-			if !slices.Contains(fs, d) {
-				fs = append(fs, d)
-			}
-			return fs
+		if t.Kind == types.BpChar {
+			return storedForms(d, t)
 		}
 	}
-	return []types.Datum{d}
+	return []types.Datum{d}, true
+}
+
+// hasNaN reports whether a key holds a NaN: all of them are one key, but their bits,
+// and with them hashes and images, may differ.
+func hasNaN(key []types.Datum) bool {
+	return slices.ContainsFunc(key, func(d types.Datum) bool { v, ok := d.(float64); return ok && v != v })
 }
 
 // stored looks one key up as it is stored.
@@ -178,7 +194,7 @@ func (g *getter) stored(ctx context.Context, key []types.Datum) error {
 		g.vals = append(g.vals, key[i])
 	}
 	g.byKey = p.read.codec.Append(g.byKey[:0], g.vals)
-	if !p.whole {
+	if !p.whole || p.forms && hasNaN(key) {
 		for _, part := range p.parts {
 			if err := g.part(ctx, part, key); err != nil {
 				return err
@@ -219,7 +235,7 @@ func (g *getter) part(ctx context.Context, part *lookupPart, key []types.Datum) 
 // bucketOf returns the bucket of a key, where that can be computed.
 func (g *getter) bucketOf(part *lookupPart, key []types.Datum) (int32, bool) {
 	h := g.p.hash
-	if h == nil || part.total <= 0 {
+	if h == nil || part.total <= 0 || g.p.forms && hasNaN(key) {
 		return 0, false
 	}
 	if h.fn != binrow.DefaultBucket {
@@ -424,7 +440,10 @@ func (g *getter) many(ctx context.Context, keys []arrow.Array, n int) error {
 		}
 		forms := [][]types.Datum{vals}
 		if p.forms {
-			forms = p.keyForms(vals)
+			var err error
+			if forms, err = p.keyForms(vals); err != nil {
+				return err
+			}
 		}
 		for _, k := range forms {
 			if err := g.route(k, func(b *lookupBucket, key []byte) { put(b, key, int32(r)) }); err != nil {
@@ -461,7 +480,7 @@ func (g *getter) route(key []types.Datum, put func(b *lookupBucket, key []byte))
 			put(b, form)
 		}
 	}
-	if !p.whole {
+	if !p.whole || p.forms && hasNaN(key) {
 		for _, x := range p.parts {
 			part(x)
 		}

@@ -30,6 +30,7 @@ type lookupPlan struct {
 	pkTypes []types.Type // of these
 	trimmed []int        // where in pk the columns of the files' keys are
 	forms   bool         // some value is equal to another that is stored differently
+	chars   bool         // and has many such: a CHAR
 	partPos []int        // where in pk the partition columns are, -1 = not part of the key
 	partTs  []types.Type
 	whole   bool // the key holds every partition column
@@ -221,6 +222,7 @@ func (t *FileStore) newLookupPlan(ctx context.Context, st *state) (*lookupPlan, 
 	for _, c := range p.pk {
 		ty := st.schema.Fields[c].Type
 		p.pkTypes = append(p.pkTypes, ty)
+		p.chars = p.chars || ty.Kind == types.BpChar
 		p.forms = p.forms || ty.Kind == types.BpChar || ty.Kind == types.Float4 || ty.Kind == types.Float8
 	}
 	for _, c := range pl.keyCols {
