@@ -3,12 +3,14 @@ package bloom
 import (
 	"encoding/hex"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/memory"
 
 	"github.com/paimon-sql/paimon-sql/index"
+	"github.com/paimon-sql/paimon-sql/index/indextest"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -66,4 +68,11 @@ func TestSize(t *testing.T) {
 			t.Errorf("options %v are taken", bad)
 		}
 	}
+}
+
+// TestAgainstScan: every type, filters of all sizes, also too small ones.
+func TestAgainstScan(t *testing.T) {
+	indextest.Fuzz(t, Kind, 60, func(r *rand.Rand) index.Options {
+		return index.Options{"items": []string{"1", "50", "400", "20000"}[r.IntN(4)], "fpp": []string{"0.5", "0.1", "0.001"}[r.IntN(3)]}
+	})
 }
