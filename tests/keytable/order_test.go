@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/session"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -19,11 +20,11 @@ import (
 // folded the first one's row over an old column would else put that old value over
 // the second one's.
 func TestOrderOfCommits(t *testing.T) {
-	e, s := player(t, fileio.NewMem(), "mem")
+	s := session.Open(t, fileio.NewMem(), "mem")
 	for engine, refused := range map[string]bool{"deduplicate": false, "first-row": false, "partial-update": true, "aggregation": true} {
 		for _, bucket := range []string{"1", "-1"} {
 			c := &config{engine: engine, part: "none", fields: []field{{"a", "int"}, {"b", "int"}}, opts: map[string]string{"merge-engine": engine, "bucket": bucket}}
-			st := &story{c: c, name: "o_" + engine[:3] + "_" + map[string]string{"1": "one", "-1": "dyn"}[bucket], e: e, s: s}
+			st := &story{c: c, name: "o_" + engine[:3] + "_" + map[string]string{"1": "one", "-1": "dyn"}[bucket], s: s}
 			st.sql(c.create(st.name))
 			st.sql("insert into " + st.name + " values (1, 1, 1)")
 			info, tab := st.store()

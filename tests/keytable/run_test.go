@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -20,41 +19,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/paimon-sql/paimon-sql/engine"
-	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
-	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/session"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
-
-// rows collects a result as text.
-type rows struct {
-	cols []engine.Column
-	out  [][]string
-}
-
-func (c *rows) Columns(cols []engine.Column) error { c.cols, c.out = cols, nil; return nil }
-
-func (c *rows) Batch(_ context.Context, b *vec.Batch) error {
-	b = vec.Compact(b)
-	for i := range b.N {
-		r := make([]string, len(c.cols))
-		for k := range r {
-			switch d := vec.DatumAt(b.Cols[k], c.cols[k].Type, i).(type) {
-			case nil:
-				r[k] = "-"
-			default:
-				r[k] = fmt.Sprint(d)
-			}
-		}
-		c.out = append(c.out, r)
-	}
-	return nil
-}
-func (c *rows) Complete(string) error       { return nil }
-func (c *rows) Empty() error                { return nil }
-func (c *rows) Notice(*pgerr.Error)         {}
-func (c *rows) ParameterStatus(_, _ string) {}
 
 // story is one history of one table.
 type story struct {
@@ -62,8 +30,7 @@ type story struct {
 	m     *model
 	d     *drawer
 	name  string
-	e     *engine.Engine
-	s     *engine.Session
+	s     *session.Session
 	java  *oracle.Client // nil = we alone
 	log   []string       // what was done
 	added int            // columns that ALTER TABLE added
@@ -90,9 +57,7 @@ func (s *story) sql(q string) [][]string {
 }
 
 func (s *story) try(q string) ([][]string, error) {
-	c := &rows{}
-	err := s.s.Query(context.Background(), q, c)
-	return c.out, err
+	return s.s.Try(context.Background(), q)
 }
 
 // play runs a story; the error says what went wrong and how it came to that.
@@ -123,29 +88,6 @@ func (s *story) play(steps int) (err error) {
 	return nil
 }
 
-// player opens an engine for stories.
-func player(t *testing.T, io fileio.FileIO, dir string) (*engine.Engine, *engine.Session) {
-	t.Helper()
-	e, err := engine.Open(t.Context(), engine.Config{Warehouse: dir, FileIO: io, AnyDatabase: true, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := e.OpenSession(t.Context(), engine.Startup{User: "tester", Database: "paimon"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		s.Close()
-		e.Close() //nolint:errcheck // the test is over
-	})
-	for _, q := range []string{"create schema d", "set search_path = d"} {
-		if err := s.Query(t.Context(), q, &rows{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return e, s
-}
-
 func seed(t *testing.T) uint64 {
 	n := rand.Uint64()
 	if v := os.Getenv("PAIMON_SQL_SEED"); v != "" {
@@ -163,10 +105,10 @@ func sequences(def int) int {
 }
 
 // one plays story number i of a seed. PAIMON_SQL_STORY plays one only.
-func one(seed uint64, i int, cov coverage, e *engine.Engine, s *engine.Session, java *oracle.Client) error {
+func one(seed uint64, i int, cov coverage, s *session.Session, java *oracle.Client) error {
 	r := rand.New(rand.NewPCG(seed, uint64(i)))
 	c := draw(r, cov, java != nil)
-	st := &story{c: c, m: newModel(c), d: &drawer{r, cov}, name: fmt.Sprintf("t%d", i), e: e, s: s, java: java}
+	st := &story{c: c, m: newModel(c), d: &drawer{r, cov}, name: fmt.Sprintf("t%d", i), s: s, java: java}
 	if err := st.play(6 + r.IntN(9)); err != nil {
 		return fmt.Errorf("story %d of seed %d: %w", i, seed, err)
 	}
@@ -189,10 +131,10 @@ func TestAgainstModel(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range workers {
 		covs[w] = coverage{}
-		e, s := player(t, fileio.NewMem(), "mem")
+		s := session.Open(t, fileio.NewMem(), "mem")
 		wg.Go(func() {
 			for i := from + w; i < n; i += workers {
-				err := one(seed, i, covs[w], e, s, nil)
+				err := one(seed, i, covs[w], s, nil)
 				mu.Lock()
 				if err != nil {
 					errs = append(errs, err)
@@ -235,11 +177,11 @@ func TestTurnsWithJava(t *testing.T) {
 	if v, err := strconv.Atoi(os.Getenv("PAIMON_SQL_STORY")); err == nil {
 		from, n = v, v+1
 	}
-	e, s := player(t, nil, dir)
+	s := session.Open(t, nil, dir)
 	cov := coverage{}
 	failures := 0
 	for i := from; i < n && failures < maxFailures; i++ {
-		if err := one(seed, i, cov, e, s, java); err != nil {
+		if err := one(seed, i, cov, s, java); err != nil {
 			failures++
 			t.Error(err)
 		}

@@ -267,7 +267,7 @@ func (s *story) write() {
 }
 
 func (s *story) store() (catalog.TableInfo, table.Table) {
-	rel, err := s.e.Catalog().Resolve(context.Background(), "d", s.name, catalog.ResolveOptions{FreshReads: true})
+	rel, err := s.s.Engine.Catalog().Resolve(context.Background(), "d", s.name, catalog.ResolveOptions{FreshReads: true})
 	if err != nil {
 		s.fail("%v", err)
 	}
