@@ -166,3 +166,118 @@ func TestAgainstScan(t *testing.T) {
 		return o
 	})
 }
+
+func FuzzOpen(f *testing.F) {
+	for i, typ := range indextest.Types {
+		if !Kind.Supports(typ) {
+			continue
+		}
+		r := rand.New(rand.NewPCG(uint64(i), 1))
+		_, data := indextest.Column(r, typ, 60)
+		for _, o := range []index.Options{{"version": "1"}, {"index-block-size": "64"}} {
+			f.Add(uint8(i), build(f, typ, o, data...))
+		}
+	}
+	f.Fuzz(func(t *testing.T, n uint8, b []byte) {
+		typ := indextest.Types[int(n)%len(indextest.Types)]
+		if !Kind.Supports(typ) {
+			return
+		}
+		x, err := Kind.Open(&indextest.Reader{Data: b}, typ)
+		if err != nil {
+			return
+		}
+		r := rand.New(rand.NewPCG(uint64(n), 2))
+		rows := x.(index.RowCounter).RowCount()
+		for op := range predicate.Between + 1 {
+			l := indextest.Leaf(r, typ, nil)
+			for l.Op != op && (op != predicate.StartsWith || width(typ) == 0 && typ.Kind != types.BpChar) {
+				l = indextest.Leaf(r, typ, nil)
+			}
+			res, err := x.Test(l)
+			if err == nil && res.Rows != nil && !res.Rows.IsEmpty() && int64(res.Rows.Maximum()) >= rows {
+				t.Fatalf("row %d of %d", res.Rows.Maximum(), rows)
+			}
+		}
+	})
+}
+
+// BenchmarkBuild is per row.
+func BenchmarkBuild(b *testing.B) {
+	const rows = 1 << 16
+	for _, c := range []struct {
+		name     string
+		t        types.Type
+		distinct int
+		dict     bool
+	}{
+		{"int4/10", types.Of(types.Int4), 10, false}, {"int4/10000", types.Of(types.Int4), 10000, false},
+		{"int8/unique", types.Of(types.Int8), rows, false},
+		{"text/10", types.Of(types.Text), 10, false}, {"text/10000", types.Of(types.Text), 10000, false},
+		{"dictionary/10", types.Of(types.Text), 10, true},
+	} {
+		r := rand.New(rand.NewPCG(1, 1))
+		data := make([]types.Datum, rows)
+		for i := range data {
+			n := r.IntN(c.distinct)
+			if data[i] = int64(n); width(c.t) == 0 {
+				data[i] = fmt.Sprintf("value %d", n)
+			}
+		}
+		a := indextest.Array(c.t, data, c.dict)
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			size := 0
+			for range b.N {
+				x, _ := Kind.Create(c.t, nil)
+				for range 4 { // 262,144 rows
+					if err := x.Append(a); err != nil {
+						b.Fatal(err)
+					}
+				}
+				out, err := x.Finish()
+				if err != nil {
+					b.Fatal(err)
+				}
+				size = len(out)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(4*rows), "ns/row")
+			b.ReportMetric(float64(size)/(4*rows), "B/row")
+		})
+	}
+}
+
+// BenchmarkTest is per test of an open index of a million rows and 10,000 values.
+func BenchmarkTest(b *testing.B) {
+	text := types.Of(types.Text)
+	data := make([]types.Datum, 1_000_000)
+	r := rand.New(rand.NewPCG(1, 1))
+	for i := range data {
+		data[i] = fmt.Sprintf("value %05d", r.IntN(10000))
+	}
+	for _, version := range []string{"1", "2"} {
+		raw := build(b, text, index.Options{"version": version}, data...)
+		for _, l := range []predicate.Leaf{
+			{Op: predicate.Eq, Args: []types.Datum{"value 00500"}},
+			{Op: predicate.In, Args: []types.Datum{"value 00500", "value 07500", "value 07501", "none"}},
+			{Op: predicate.NotEq, Args: []types.Datum{"value 00500"}},
+			{Op: predicate.StartsWith, Args: []types.Datum{"value 0123"}},
+		} {
+			l.Type = text
+			b.Run(fmt.Sprintf("v%s/%d", version, l.Op), func(b *testing.B) {
+				b.ReportAllocs()
+				src := &indextest.Reader{Data: raw}
+				for range b.N {
+					x, err := Kind.Open(src, text)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if _, err := x.Test(&l); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(src.Bytes)/float64(b.N), "readB/test")
+			})
+		}
+	}
+}

@@ -2,6 +2,7 @@ package bloom
 
 import (
 	"encoding/hex"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/indextest"
+	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -75,4 +77,126 @@ func TestAgainstScan(t *testing.T) {
 	indextest.Fuzz(t, Kind, 60, func(r *rand.Rand) index.Options {
 		return index.Options{"items": []string{"1", "50", "400", "20000"}[r.IntN(4)], "fpp": []string{"0.5", "0.1", "0.001"}[r.IntN(3)]}
 	})
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add(uint8(3), []byte("\x00\x00\x00\x07\x00\x20\x07\x0c\x10\x84\xa8\x00\x21\x64\x60\x04"))
+	f.Fuzz(func(t *testing.T, n uint8, b []byte) {
+		typ := indextest.Types[int(n)%len(indextest.Types)]
+		if !Kind.Supports(typ) {
+			return
+		}
+		x, err := Kind.Open(&indextest.Reader{Data: b}, typ)
+		if err != nil {
+			return
+		}
+		r := rand.New(rand.NewPCG(uint64(n), 2))
+		for range 20 {
+			if _, err := x.Test(indextest.Leaf(r, typ, nil)); err != nil {
+				t.Fatal(err) // no bytes of a filter are damage but the first four
+			}
+		}
+	})
+}
+
+// TestReads: a test of a large filter reads a few bytes of it.
+func TestReads(t *testing.T) {
+	int8s := types.Of(types.Int8)
+	b, err := Kind.Create(int8s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := make([]types.Datum, 100_000)
+	for i := range data {
+		data[i] = int64(i)
+	}
+	if err := b.Append(indextest.Array(int8s, data, false)); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &indextest.Reader{Data: raw}
+	x, err := Kind.Open(src, int8s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := 0
+	for i := range 1000 {
+		r, err := x.Test(&predicate.Leaf{Op: predicate.Eq, Type: int8s, Args: []types.Datum{int64(200_000 + i)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Verdict == index.None {
+			absent++
+		}
+	}
+	t.Logf("%d of 1000 absent values noticed, %d bytes of %d read", absent, src.Bytes, len(raw))
+	if absent < 950 || src.Bytes > 4000 {
+		t.Error("a filter that is a tenth full should notice more, or read less")
+	}
+}
+
+// BenchmarkBuild is per row, at the default size.
+func BenchmarkBuild(b *testing.B) {
+	const rows = 1 << 16
+	for _, c := range []struct {
+		name     string
+		t        types.Type
+		distinct int
+		dict     bool
+	}{
+		{"int8", types.Of(types.Int8), 1 << 40, false}, {"text16", types.Of(types.Text), 1 << 40, false},
+		{"dictionary/1000", types.Of(types.Text), 1000, true},
+	} {
+		r := rand.New(rand.NewPCG(1, 1))
+		data := make([]types.Datum, rows)
+		for i := range data {
+			n := r.Int64N(int64(c.distinct))
+			if data[i] = n; c.t.Kind == types.Text {
+				data[i] = fmt.Sprintf("%016x", n)
+			}
+		}
+		a := indextest.Array(c.t, data, c.dict)
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			x, _ := Kind.Create(c.t, nil)
+			for range b.N {
+				if err := x.Append(a); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+		})
+	}
+}
+
+// BenchmarkTest is per absent value, filter in memory and not.
+func BenchmarkTest(b *testing.B) {
+	text := types.Of(types.Text)
+	x, _ := Kind.Create(text, nil)
+	data := make([]types.Datum, 1_000_000)
+	for i := range data {
+		data[i] = fmt.Sprintf("%032x", i)
+	}
+	if err := x.Append(indextest.Array(text, data, false)); err != nil {
+		b.Fatal(err)
+	}
+	raw, _ := x.Finish()
+	for name, src := range map[string]index.Source{"memory": index.BytesSource(raw), "file": &indextest.Reader{Data: raw}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			f, err := Kind.Open(src, text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			l := &predicate.Leaf{Op: predicate.Eq, Type: text, Args: []types.Datum{"absent"}}
+			for range b.N {
+				if _, err := f.Test(l); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }
