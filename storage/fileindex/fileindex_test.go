@@ -1,0 +1,126 @@
+package fileindex
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/apache/arrow/go/v15/arrow"
+
+	"github.com/paimon-sql/paimon-sql/index"
+	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
+)
+
+var fields = types.Schema{
+	{ID: 0, Name: "a", Type: types.Of(types.Int4)},
+	{ID: 1, Name: "s", Type: types.Of(types.Text)},
+	{ID: 2, Name: "m", Type: types.Type{Kind: types.Map, Key: ptr(types.Of(types.Text)), Elem: ptr(types.Of(types.Int8))}},
+	{ID: 3, Name: "v", Type: types.Type{Kind: types.Array, Elem: ptr(types.Of(types.Int8))}},
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func text(v any) string { return fmt.Sprint(v) }
+
+func TestParse(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    schema.Options
+		want []string // container, kind, options
+		bad  string   // the option that is refused
+	}{
+		{name: "none", o: schema.Options{"file-index.read.enabled": "true"}},
+		{name: "two kinds", o: schema.Options{"file-index.bitmap.columns": "s, a", "file-index.bloom-filter.columns": "s", "file-index.bloom-filter.s.items": "9"},
+			want: []string{"a bitmap map[]", "s bitmap map[]", "s bloom-filter map[items:9]"}},
+		{name: "map keys", o: schema.Options{"file-index.bitmap.columns": "m[x],m[y]", "file-index.bitmap.m.version": "1", "file-index.bitmap.m[y].version": "2"},
+			want: []string{"m[x] bitmap map[version:1]", "m[y] bitmap map[version:2]"}},
+		{name: "kind", o: schema.Options{"file-index.brin.columns": "a"}, bad: "file-index.brin.columns"},
+		{name: "column", o: schema.Options{"file-index.bitmap.columns": "b"}, bad: "file-index.bitmap.columns"},
+		{name: "type", o: schema.Options{"file-index.bitmap.columns": "v"}, bad: "file-index.bitmap.columns"},
+		{name: "key of no map", o: schema.Options{"file-index.bitmap.columns": "a[x]"}, bad: "file-index.bitmap.columns"},
+		{name: "option of another column", o: schema.Options{"file-index.bitmap.columns": "a", "file-index.bitmap.s.version": "1"}, bad: "file-index.bitmap.s.version"},
+	} {
+		cfg, err := Parse(c.o, fields)
+		var bad *OptionError
+		if c.bad != "" {
+			if !errors.As(err, &bad) || bad.Option != c.bad {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		var got []string
+		if cfg != nil {
+			for _, x := range cfg.Columns {
+				got = append(got, x.Container()+" "+x.Kind.Name()+" "+text(x.Options))
+			}
+		}
+		if text(got) != text(c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestRoundTrip writes the indexes of a file and asks them.
+func TestRoundTrip(t *testing.T) {
+	cfg, err := Parse(schema.Options{"file-index.bitmap.columns": "a,m[x]", "file-index.bloom-filter.columns": "s,m[none]"}, fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := cfg.NewWriter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(k string, v int64) types.Datum { return []types.KV{{K: k, V: v}} }
+	cols := []arrow.Array{
+		vec.FromDatums(fields[0].Type, []types.Datum{int64(1), nil, int64(3)}),
+		vec.FromDatums(fields[1].Type, []types.Datum{"p", "q", nil}),
+		vec.FromDatums(fields[2].Type, []types.Datum{entry("x", 5), nil, entry("y", 6)}),
+		vec.FromDatums(fields[3].Type, []types.Datum{nil, nil, nil}),
+	}
+	if err := w.Append(cols, 3); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(index.BytesSource(raw), fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eval := func(l *predicate.Leaf) index.Result {
+		l.Type = fields[l.Col].Type
+		r, err := index.Eval(l, 3, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 0, Args: []types.Datum{int64(3)}}); r.Rows == nil || text(r.Rows.ToArray()) != "[2]" {
+		t.Errorf("a = 3: %v", r)
+	}
+	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 0, Args: []types.Datum{int64(2)}}); r.Verdict != index.None {
+		t.Errorf("a = 2: %v", r)
+	}
+	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 1, Args: []types.Datum{"q"}}); r.Verdict == index.None {
+		t.Errorf("s = q: %v", r)
+	}
+	if _, empty, err := f.indexes("m[none]", types.Of(types.Int8)); !empty || err != nil {
+		t.Errorf("m[none]: %v %v", empty, err)
+	}
+	xs, _, err := f.indexes("m[x]", types.Of(types.Int8))
+	if err != nil || len(xs) != 1 {
+		t.Fatal(xs, err)
+	}
+	r, err := xs[0].Test(&predicate.Leaf{Op: predicate.Eq, Type: types.Of(types.Int8), Args: []types.Datum{int64(5)}})
+	if err != nil || r.Rows == nil || text(r.Rows.ToArray()) != "[0]" {
+		t.Errorf("m[x] = 5: %v %v", r, err)
+	}
+}

@@ -1,0 +1,36 @@
+package fileindex
+
+import (
+	"github.com/paimon-sql/paimon-sql/index"
+	"github.com/paimon-sql/paimon-sql/index/bitmap"
+	"github.com/paimon-sql/paimon-sql/index/bloom"
+	"github.com/paimon-sql/paimon-sql/index/bsi"
+	"github.com/paimon-sql/paimon-sql/index/rangebitmap"
+)
+
+// kinds are the file indexes that are read and written, cheapest to ask first.
+var kinds = []index.Kind{
+	bloom.Kind,
+	rangebitmap.Kind{},
+	bitmap.Kind,
+	bsi.Kind{},
+}
+
+// KindOf returns the kind of that name, nil when there is none.
+func KindOf(name string) index.Kind {
+	for _, k := range kinds {
+		if k.Name() == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// Kinds returns the names of all kinds.
+func Kinds() []string {
+	out := make([]string, len(kinds))
+	for i, k := range kinds {
+		out[i] = k.Name()
+	}
+	return out
+}
