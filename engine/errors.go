@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"path"
 	"strings"
 	"syscall"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/index/hashindex"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/sql/function"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -149,8 +151,10 @@ var errorTable = []errorRule{
 		return pe
 	}),
 	typed("table.BucketCountError", func(e *table.BucketCountError, err error) *pgerr.Error {
+		t := nameOfDir(e.Dir)
 		return pgerr.Wrap(err, pgerr.ObjectNotInPrerequisiteState, "%s", e.Error()).
-			WithHint("CALL sys.rescale('t') or INSERT OVERWRITE t SELECT * FROM t rewrites the files with %d buckets; ALTER TABLE t SET ('bucket' = '%d') goes back.", e.Want, e.Have)
+			WithHint("CALL sys.rescale(%s) or INSERT OVERWRITE %s SELECT * FROM %s rewrites the files with %d buckets; ALTER TABLE %s SET ('bucket' = '%d') goes back.",
+				function.QuoteLiteral(t), t, t, e.Want, t, e.Have)
 	}),
 	typed("schema.ChangeError", func(e *schema.ChangeError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, changeCode(e.Kind), "%s", e.Msg)
@@ -362,4 +366,14 @@ func changeCode(k schema.ChangeKind) pgerr.Code {
 		return pgerr.ObjectNotInPrerequisiteState
 	}
 	return pgerr.InvalidTableDefinition
+}
+
+// nameOfDir is how SQL names the table in a directory of the warehouse.
+func nameOfDir(dir string) string {
+	db, name := path.Split(dir)
+	name = function.QuoteIdent(name)
+	if schema := catalog.SchemaOf(strings.TrimSuffix(strings.TrimSuffix(db, "/"), catalog.DatabaseDir(""))); schema != catalog.PublicSchema {
+		name = function.QuoteIdent(schema) + "." + name
+	}
+	return name
 }

@@ -289,7 +289,8 @@ func (e *NullError) Error() string {
 // BucketCountError says that a partition's files were written with another
 // number of buckets: it must be rescaled first (Java's writers refuse, too).
 type BucketCountError struct {
-	Partition  string
+	Dir        string // of the table, relative to the warehouse
+	Partition  string // "" = the table has none
 	Want, Have int32
 }
 

@@ -360,7 +360,7 @@ func (w *tableWriter) checkBuckets(p *target) error {
 	}
 	p.checked = true
 	if have, ok := w.old.total[string(p.image)]; ok && have != w.r.rule.n {
-		return &BucketCountError{Partition: trimSlash(p.path), Want: w.r.rule.n, Have: have}
+		return &BucketCountError{Dir: w.t.dir, Partition: trimSlash(p.path), Want: w.r.rule.n, Have: have}
 	}
 	return nil
 }
