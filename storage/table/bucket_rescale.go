@@ -67,7 +67,12 @@ func (t *FileStore) rescale(ctx context.Context, o RescaleOptions, report *Resca
 		return err
 	}
 	if n == -1 || n < 0 && !st.primaryKey() {
-		return &fileio.UnsupportedError{Feature: "rescaling a table whose buckets are not fixed (bucket = -1)"}
+		// Java's action would write fixed buckets below a schema that says dynamic ones,
+		// which no ALTER can mend: it refuses to change bucket from -1.
+		if st.primaryKey() {
+			return &fileio.UnsupportedError{Feature: "rescaling dynamic buckets (bucket = -1), which grow in number by themselves and cannot be given one,"}
+		}
+		return &fileio.UnsupportedError{Feature: "rescaling a table without buckets (bucket = -1)"}
 	}
 	if o.Buckets != 0 {
 		n = o.Buckets
