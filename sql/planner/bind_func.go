@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"strings"
+
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/aggregate"
@@ -81,7 +83,7 @@ func (p *planner) funcCall(s *scope, e *ast.FuncCall) (plan.Expr, error) {
 		}
 		args, locs = append(args, x), append(locs, p.loc(o.Expr))
 	}
-	c, castTo, err := p.resolveFunc(name, e, args, names)
+	c, castTo, args, err := p.resolveCall(name, e, args, locs, names)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +133,20 @@ func (p *planner) plainOnly(e *ast.FuncCall, name string) error {
 		return bad("OVER specified, but %s is not a window function nor an aggregate function")
 	}
 	return nil
+}
+
+// resolveCall is resolveFunc, but functions of jsonb also take what clients are shown
+// as jsonb.
+func (p *planner) resolveCall(name string, e *ast.FuncCall, args []plan.Expr, locs []ast.Pos, names []string) (*candidate, *types.Type, []plan.Expr, error) {
+	c, castTo, err := p.resolveFunc(name, e, args, names)
+	if err != nil && strings.HasPrefix(name, "jsonb_") {
+		if as, ok := p.asJSONB(args, locs); ok {
+			if c, castTo, err2 := p.resolveFunc(name, e, as, names); err2 == nil {
+				return c, castTo, as, nil
+			}
+		}
+	}
+	return c, castTo, args, err
 }
 
 // resolveFunc finds what a call means: a candidate, or the type of a cast

@@ -215,7 +215,7 @@ func (p *planner) tableCall(s *scope, f *ast.FuncItem, defs []*ast.ColDef) (plan
 		if err != nil {
 			return call, false, err
 		}
-		c, castTo, err := p.resolveFunc(fc.Name.Last(), fc, args, names)
+		c, castTo, args, err := p.resolveCall(fc.Name.Last(), fc, args, locs, names)
 		if err != nil {
 			return call, false, err
 		}

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -606,6 +607,13 @@ func (p *planner) operator(op string, l, r plan.Expr, lpos, rpos, pos ast.Pos) (
 		args, locs = []plan.Expr{l, r}, []ast.Pos{lpos, rpos}
 	}
 	o, c, err := p.findOperator(op, args, pos)
+	if err != nil && jsonOps[op] {
+		if as, ok := p.asJSONB(args, locs); ok {
+			if o2, c2, err2 := p.findOperator(op, as, pos); err2 == nil {
+				o, c, args, err = o2, c2, as, nil
+			}
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -618,6 +626,33 @@ func (p *planner) operator(op string, l, r plan.Expr, lpos, rpos, pos ast.Pos) (
 	}
 	t.NotNull = neverNull[op] && o.Strict && argsNotNull(out)
 	return &plan.Call{F: o, Args: out, T: t, Pos: int32(pos)}, nil
+}
+
+// jsonOps are the operators of jsonb that other types lack.
+var jsonOps = map[string]bool{"->": true, "->>": true, "#>": true, "#>>": true, "@>": true, "<@": true, "?": true, "?|": true, "?&": true, "@?": true, "@@": true, "#-": true}
+
+// asJSONB casts those arguments to jsonb that clients are shown as jsonb: rows, maps,
+// multisets and arrays of them. ok is false when there are none.
+func (p *planner) asJSONB(args []plan.Expr, locs []ast.Pos) (out []plan.Expr, ok bool) {
+	to := types.Of(types.JSONB)
+	out = slices.Clone(args)
+	for i, a := range args {
+		t := a.Type()
+		switch t.Kind {
+		case types.Row, types.Map, types.Array, types.Variant:
+		default:
+			continue
+		}
+		if t.OID() != to.OID() {
+			continue
+		}
+		x, err := p.castCall(a, to, true, locs[i])
+		if err != nil || x == nil {
+			return nil, false
+		}
+		out[i], ok = x, true
+	}
+	return out, ok
 }
 
 func (p *planner) findOperator(op string, args []plan.Expr, pos ast.Pos) (*function.Overload, *candidate, error) {
