@@ -175,7 +175,7 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 		return nil, err
 	}
 	o.cachedReader, err = r.t.env.readers.get(fmt.Sprintf("%s\x00%d%s", path, m.SchemaID, signature(o.pruned)), func() (format.Reader, error) {
-		file, err := r.t.env.IO.Open(ctx, path)
+		file, err := r.t.env.openData(ctx, path)
 		if errors.Is(err, fileio.ErrNotExist) {
 			return nil, &fileio.MissingError{Path: path, Err: err}
 		}
