@@ -2,11 +2,9 @@ package table
 
 import (
 	"context"
-	"fmt"
 	"maps"
 
 	"github.com/apache/arrow/go/v15/arrow"
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/paimon-sql/paimon-sql/index/hashindex"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -41,9 +39,12 @@ type crossBuckets struct {
 	target  int64
 
 	own   map[string]ownPlace // keys of the writer and its transaction, newest last
-	spill *keySpace           // those that own had no room for
-	parts map[*target]*crossPart
-	byImg map[uint32]*target // partitions of the index
+	bytes int64               // of own
+	// charged is what the account was asked for own: all but the first ownStep.
+	charged int64
+	spill   *keySpace // those that own had no room for
+	parts   map[*target]*crossPart
+	byImg   map[uint32]*target // partitions of the index
 	// Of an overwrite that does not replace everything: the partitions that rows come
 	// to, and those that keys would have to leave and cannot.
 	come, left map[*target]bool
@@ -66,8 +67,14 @@ type crossPart struct {
 	base   map[int32]int64
 }
 
-// maxOwnPlaces is how many keys a writer keeps in memory.
-const maxOwnPlaces = 1 << 20
+// maxOwnPlaces is how many keys a writer keeps in memory, if its account lets it;
+// ownBytes is about what one takes beside its bytes, and ownStep how much is charged
+// at a time.
+const (
+	maxOwnPlaces = 1 << 20
+	ownBytes     = 112
+	ownStep      = 256 << 10
+)
 
 func (st *state) crossPartition() bool {
 	if !st.primaryKey() {
@@ -136,6 +143,7 @@ func (w *tableWriter) newCross(ctx context.Context) (*crossBuckets, error) {
 		for id, files := range byBucket {
 			p, err := w.r.partition([]byte(id.Partition))
 			if err != nil {
+				c.close()
 				return nil, err
 			}
 			err = r.files(ctx, []byte(id.Partition), id.Bucket, files, func(keys [][]byte, kinds []int16) error {
@@ -154,6 +162,7 @@ func (w *tableWriter) newCross(ctx context.Context) (*crossBuckets, error) {
 				return nil
 			})
 			if err != nil {
+				c.close()
 				return nil, err
 			}
 		}
@@ -163,10 +172,20 @@ func (w *tableWriter) newCross(ctx context.Context) (*crossBuckets, error) {
 
 // note remembers where a key is now.
 func (c *crossBuckets) note(key []byte, at ownPlace) error {
-	if len(c.own) >= maxOwnPlaces {
-		if err := c.spillOwn(); err != nil {
-			return err
+	if _, ok := c.own[string(key)]; !ok {
+		cost := ownBytes + int64(len(key))
+		full := len(c.own) >= maxOwnPlaces
+		if !full && c.bytes+cost > c.charged+ownStep {
+			if full = c.w.o.Account.Grow(ownStep) != nil; !full {
+				c.charged += ownStep
+			}
 		}
+		if full {
+			if err := c.spillOwn(); err != nil {
+				return err
+			}
+		}
+		c.bytes += cost
 	}
 	c.own[string(key)] = at
 	return nil
@@ -194,15 +213,26 @@ func (c *crossBuckets) spillOwn() error {
 			return err
 		}
 	}
-	clear(c.own)
-	return b.Commit(pebble.NoSync)
+	if err := c.spill.commit(b); err != nil {
+		return err
+	}
+	c.forget()
+	return nil
 }
 
-// close gives the disk back.
+// forget gives the memory of own back.
+func (c *crossBuckets) forget() {
+	c.w.o.Account.Shrink(c.charged)
+	c.own, c.bytes, c.charged = map[string]ownPlace{}, 0, 0
+}
+
+// close gives memory and disk back.
 func (c *crossBuckets) close() {
+	c.forget()
 	if c.spill != nil {
 		c.spill.drop()
 		c.spill = nil
+		c.x.store.relieve()
 	}
 }
 
@@ -307,7 +337,8 @@ func (c *crossBuckets) place(cols []arrow.Array, n int, kinds []uint8) (*placed,
 	c.x.mu.RLock()
 	defer c.x.mu.RUnlock()
 	if !c.x.ready {
-		return nil, fmt.Errorf("the index of keys was closed")
+		// Too many tables' indexes were wanted at once, or the disk is full.
+		return nil, &commit.ConflictError{SnapshotID: c.at, Reason: "the index of keys was dropped while it was in use"}
 	}
 	var p *target
 	var err error

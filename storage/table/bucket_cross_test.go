@@ -1,18 +1,21 @@
 package table
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
-	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -414,37 +417,179 @@ func noOrphansOf(t testing.TB, io fileio.FileIO, dirs ...string) {
 	}
 }
 
-// TestKeyIndexDiskFull has the index's database meet a full disk: writers are told
-// and do not wait for room, until there is some.
-func TestKeyIndexDiskFull(t *testing.T) {
-	s := &keyStore{}
+// fullDisk is a disk that has room or none.
+type fullDisk struct {
+	vfs.FS
+	full    atomic.Bool
+	creates atomic.Int64 // of files, while it is full
+}
+
+func (d *fullDisk) Create(name string, why vfs.DiskWriteCategory) (vfs.File, error) {
+	if d.full.Load() {
+		d.creates.Add(1)
+		return nil, &os.PathError{Op: "create", Path: name, Err: syscall.ENOSPC}
+	}
+	f, err := d.FS.Create(name, why)
+	return &fullFile{f, d}, err
+}
+
+type fullFile struct {
+	vfs.File
+	d *fullDisk
+}
+
+func (f *fullFile) Write(b []byte) (int, error) {
+	if f.d.full.Load() {
+		n, _ := f.File.Write(b[:len(b)/2])
+		return n, &os.PathError{Op: "write", Path: "a table", Err: syscall.ENOSPC}
+	}
+	return f.File.Write(b)
+}
+
+// TestKeyFilesFull fills the disk below the index's database: writers are told and do
+// not wait for room, nothing is tried without end, what was taken is there, and when
+// there is room again it goes on.
+func TestKeyFilesFull(t *testing.T) {
+	disk := &fullDisk{FS: vfs.Default}
+	dir := t.TempDir()
+	s := &keyStore{dir: func() (string, error) { return dir, nil }, disk: disk}
 	sp, err := s.space()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.db.Close() //nolint:errcheck // in memory
+	defer s.close()
+	n := 0
+	value := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8), 1, 7}, 256) }
 	put := func() error {
 		b := sp.db.NewBatch()
 		defer b.Close() //nolint:errcheck // it was applied
-		if err := b.Set(sp.key(nil, []byte("k")), []byte("v"), nil); err != nil {
+		for i := range 64 {
+			if err := b.Set(sp.key(nil, fmt.Append(nil, n+i)), value(n+i), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := sp.commit(b)
+		if err == nil {
+			n += 64
+		}
+		return err
+	}
+	check := func(when string) {
+		t.Helper()
+		var buf, val []byte
+		for i := 0; i < n; i += 13 {
+			var v []byte
+			if v, buf, err = sp.get(buf, val, fmt.Append(nil, i)); err != nil || !bytes.Equal(v, value(i)) {
+				t.Fatalf("%s: key %d of %d: %d bytes, %v", when, i, n, len(v), err)
+			}
+			val = v
+		}
+	}
+	for round := range 3 {
+		for range 100 {
+			if err := put(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		disk.creates.Store(0)
+		disk.full.Store(true)
+		for tries := 0; err == nil; tries++ {
+			if err = put(); tries == 10_000 {
+				t.Fatal("nobody says that the disk is full")
+			}
+		}
+		if !errors.Is(err, syscall.ENOSPC) {
 			t.Fatal(err)
 		}
-		return sp.commit(b)
+		if err = put(); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatalf("still full: %v", err)
+		}
+		check("full")
+		if err = sp.db.Flush(); err != nil { // as much as there may be to flush
+			t.Fatal(err)
+		}
+		check("flushed")
+		if c := disk.creates.Load(); c > 1000 {
+			t.Errorf("%d files were tried on a full disk", c)
+		}
+		disk.full.Store(false)
+		if err = put(); err != nil {
+			t.Fatalf("room again: %v", err)
+		}
+		if len(s.files.held) != 0 || s.files.bad.Load() != nil {
+			t.Errorf("round %d: %d files are still in memory", round, len(s.files.held))
+		}
+		check("room again")
 	}
-	if err := put(); err != nil {
+	if err := sp.db.Compact(context.Background(), []byte{0}, []byte{255}, false); err != nil {
 		t.Fatal(err)
 	}
-	w := s.watch()
-	w.BackgroundError(syscall.ENOSPC)
-	if err := put(); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("disk full: %v", err)
+	check("compacted")
+	disk.full.Store(true)
+	s.files.failed(syscall.ENOSPC)
+	sp.drop()
+	s.relieve()
+	if es, err := os.ReadDir(dir); err != nil || len(es) != 0 || s.db != nil {
+		t.Errorf("%v is left, %v", es, err)
 	}
-	w.FlushEnd(pebble.FlushInfo{Err: syscall.ENOSPC})
-	if err := put(); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("still full: %v", err)
+}
+
+// TestKeyIndexDiskFull writes a table with cross-partition keys on a machine whose
+// disk for the index is full: a statement fails or does all it should, and when there
+// is room again, everything goes on.
+func TestKeyIndexDiskFull(t *testing.T) {
+	disk := &fullDisk{FS: vfs.Default}
+	dir := t.TempDir()
+	io := fileio.NewMem()
+	w := newWork(t, io, crossTable(t, "dynamic-bucket.target-row-num", "1000000"))
+	env := NewEnv(io, EnvOptions{KeyDir: func() (string, error) { return dir, nil }})
+	env.keys.disk = disk
+	s := Open(env, workDir)
+	defer env.Close()
+	f := &fleet{t: t, io: io, sch: w.sch, stores: []*FileStore{s}}
+	parts := map[int]int{}
+	write := func(part, from, to int) error {
+		var rows [][]types.Datum
+		for k := from; k < to; k++ {
+			rows = append(rows, crossRow(part, k, k, "x"))
+		}
+		err := f.statement(s, WriteOptions{}, nil, rows)
+		if err == nil {
+			for k := from; k < to; k++ {
+				parts[k] = part
+			}
+		}
+		return err
 	}
-	w.FlushEnd(pebble.FlushInfo{})
-	if err := put(); err != nil {
-		t.Errorf("room again: %v", err)
+	check := func() {
+		t.Helper()
+		var want []string
+		for k, p := range parts {
+			want = append(want, fmt.Sprintf("%d|%d|%d|\"x\"", p, k, k))
+		}
+		wantRows(t, f.rows(), want)
 	}
+	if err := write(0, 0, 5000); err != nil {
+		t.Fatal(err)
+	}
+	disk.full.Store(true)
+	var err error
+	for i := 0; err == nil && i < 100; i++ {
+		err = write(i%2, 4000*i, 4000*i+8000)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is full: %v", err)
+	}
+	check()
+	if err := write(0, 0, 10); err != nil { // what there is may be few enough for memory
+		if !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+	}
+	check()
+	disk.full.Store(false)
+	if err := write(2, 100, 3000); err != nil {
+		t.Fatal(err)
+	}
+	check()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/paimon-sql/paimon-sql/index/hashindex"
+	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -33,9 +34,6 @@ import (
 // attempt compares them with the newest snapshot's index files, whoever wrote
 // those, before it adds those that are new. So the index may forget, be behind or
 // ahead, and be shared with transactions of any age.
-
-// hashBudget bounds the indexes that are kept, in bytes.
-const hashBudget = 256 << 20
 
 const hashIndexType = "HASH"
 
@@ -122,8 +120,12 @@ func partitionName(image []byte) string {
 	return string(image)
 }
 
-// advance brings the index to a writer's state, unless it is ahead of it.
-func (h *hashPart) advance(ctx context.Context, t *FileStore, st *state, partition string, r hashindex.Rules) error {
+// hashBytes is about what an index takes for each of its hashes.
+const hashBytes = 12
+
+// advance brings the index to a writer's state, unless it is ahead of it. An index
+// that is too big to be kept is the writer's: grow charges it.
+func (h *hashPart) advance(ctx context.Context, t *FileStore, st *state, partition string, r hashindex.Rules, grow func(n int64) error) error {
 	if h.index != nil && h.snap != nil && (st.snap == nil || st.snap.ID < h.snap.ID) {
 		now, err := st.snapshots.Get(ctx, h.snap.ID)
 		if err == nil && now.DeltaManifestList == h.snap.DeltaManifestList {
@@ -134,6 +136,15 @@ func (h *hashPart) advance(ctx context.Context, t *FileStore, st *state, partiti
 	live, err := t.hashFiles(ctx, st.snap, partition)
 	if err != nil {
 		return err
+	}
+	size := int64(0)
+	for i := range live {
+		size += hashBytes * live[i].Rows
+	}
+	if size > t.env.hashBytes {
+		if err := grow(size); err != nil {
+			return err
+		}
 	}
 	if err := h.follow(ctx, commitFiles{t, st.branch}, st.schema, live, r); err != nil {
 		return err
@@ -343,6 +354,11 @@ type dynamicBuckets struct {
 	types     []types.Type
 	parts     map[string]*dynamicPart
 	hashes    []int32 // scratch
+
+	account *mem.Account
+	w       *tableWriter // its buffers make room; nil = it has none yet
+	charged int64        // for parts, and indexes that are the writer's
+	indexes int64        // the latter
 }
 
 // dynamicPart is one partition as a writer sees it.
@@ -355,7 +371,7 @@ type dynamicPart struct {
 }
 
 func (t *FileStore) newDynamicBuckets(st *state, o WriteOptions) (*dynamicBuckets, error) {
-	d := &dynamicBuckets{t: t, st: st, overlay: o.Overlay, overwrite: o.Overwrite, parts: map[string]*dynamicPart{}}
+	d := &dynamicBuckets{t: t, st: st, overlay: o.Overlay, overwrite: o.Overwrite, parts: map[string]*dynamicPart{}, account: o.Account}
 	var err error
 	d.cols, d.types, err = keyTypes(st.schema)
 	return d, err
@@ -376,7 +392,13 @@ func (d *dynamicBuckets) part(ctx context.Context, image []byte) (*dynamicPart, 
 	} else {
 		p.shared, p.key = d.t.hashPart(d.st.branch, partitionName(image))
 		p.shared.mu.Lock()
-		err := p.shared.advance(ctx, d.t, d.st, partitionName(image), r)
+		err := p.shared.advance(ctx, d.t, d.st, partitionName(image), r, func(n int64) error {
+			err := d.grow(ctx, n)
+			if err == nil {
+				d.indexes += n
+			}
+			return err
+		})
 		p.shared.mu.Unlock()
 		if err != nil {
 			return nil, err
@@ -420,6 +442,38 @@ func (p *dynamicPart) assign(h int32) (int32, error) {
 	return b, nil
 }
 
+// grow charges memory, for which the writer's buffers are given up.
+func (d *dynamicBuckets) grow(ctx context.Context, n int64) error {
+	err := d.account.Grow(n)
+	if err != nil && d.w != nil {
+		if err := d.w.flush(ctx, true); err != nil {
+			return err
+		}
+		err = d.account.Grow(n)
+	}
+	if err != nil {
+		return fmt.Errorf("hashes of the rows written: %w", err)
+	}
+	d.charged += n
+	return nil
+}
+
+// charge charges what the hashes of the rows take that a writer has routed.
+func (d *dynamicBuckets) charge(ctx context.Context, w *tableWriter) error {
+	d.w = w
+	n := d.indexes
+	for _, p := range d.parts {
+		n += p.own.Bytes() + 4*int64(p.own.Len())
+		if p.index != nil {
+			n += p.index.Bytes()
+		}
+	}
+	if n <= d.charged {
+		return nil
+	}
+	return d.grow(ctx, n-d.charged)
+}
+
 // hashRows returns the hash of the key of each row; it is valid until the next
 // call.
 func (d *dynamicBuckets) hashRows(cols []arrow.Array, n int) ([]int32, error) {
@@ -440,8 +494,10 @@ func (d *dynamicBuckets) hashRows(cols []arrow.Array, n int) ([]int32, error) {
 	return out, nil
 }
 
-// changes are the hashes of the rows written.
+// changes are the hashes of the rows written; the writer is at its end.
 func (d *dynamicBuckets) changes() map[commit.BucketID][]int32 {
+	d.account.Shrink(d.charged)
+	d.charged = 0
 	out := map[commit.BucketID][]int32{}
 	for image, p := range d.parts {
 		for b, h := range p.added {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
@@ -118,6 +119,9 @@ func (f *fleet) indexed(limit int64) {
 			f.t.Fatal(err)
 		}
 		for i := range es {
+			if es[i].Type != hashIndexType {
+				continue // of deletion vectors
+			}
 			hashes, err := (commitFiles{s, st.branch}).readHashes(ctx, st.schema, &es[i])
 			if err != nil {
 				f.t.Fatal(err)
@@ -511,6 +515,99 @@ func TestDynamicCrash(t *testing.T) {
 		}
 		if crashes < 12 {
 			t.Errorf("a commit makes only %d calls", crashes)
+		}
+	}
+}
+
+// TestDynamicMemory: the hashes of rows that are written are charged to the writer's
+// account, its buffers give way to them, and where they do not fit, the statement
+// fails and gives everything back. Places of cross-partition keys go to the disk.
+func TestDynamicMemory(t *testing.T) {
+	ctx := context.Background()
+	const keys, step = 120_000, 8000
+	for _, c := range []struct {
+		name  string
+		sch   *schema.Table
+		o     WriteOptions
+		limit int64
+		fails bool
+	}{
+		{"dynamic", dynamicTable(t, 1e6), WriteOptions{}, 8 << 20, false},
+		{"dynamic, too many", dynamicTable(t, 1e6), WriteOptions{}, 1 << 20, true},
+		{"overwrite", dynamicTable(t, 1e6), WriteOptions{Overwrite: true}, 8 << 20, false},
+		{"overwrite, too many", dynamicTable(t, 1e6), WriteOptions{Overwrite: true}, 2 << 20, true},
+		{"cross", crossTable(t, "dynamic-bucket.target-row-num", "1000000"), WriteOptions{}, 1 << 20, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := mem.NewRoot("max_memory", c.limit)
+			f := newFleet(t, fileio.NewMem(), c.sch, 1)
+			c.o.Account = root
+			wr, err := f.stores[0].Write(ctx, c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for from := 0; err == nil && from < keys; from += step {
+				rows := make([][]types.Datum, 0, step)
+				for k := from; k < from+step; k++ {
+					row := []types.Datum{int64(k / 50_000), int64(k), "x"}
+					if len(c.sch.Fields) == 4 {
+						row = crossRow(k/50_000, k, k, "x")
+					}
+					rows = append(rows, row)
+				}
+				err = wr.Write(ctx, f.batch(rows), nil)
+			}
+			if c.fails {
+				var limit *mem.LimitError
+				if !errors.As(err, &limit) || limit.Setting != "max_memory" {
+					t.Fatalf("%d of %d bytes: %v", root.Peak(), c.limit, err)
+				}
+				if err := wr.Abort(ctx); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				if err != nil {
+					t.Fatal(err)
+				}
+				ch, err := wr.Prepare(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mustCommit(t, f.stores[0], ch)
+				if n := len(f.rows()); n != keys {
+					t.Errorf("%d rows", n)
+				}
+			}
+			if root.Used() != 0 || root.Peak() < 6*keys/4 {
+				t.Errorf("%d bytes are charged, at most %d were", root.Used(), root.Peak())
+			}
+		})
+	}
+	// An index that is too big to be kept is its writer's.
+	io := fileio.NewMem()
+	f := newFleet(t, io, dynamicTable(t, 1e6), 1)
+	var rows [][]types.Datum
+	for k := range 20_000 {
+		rows = append(rows, []types.Datum{int64(0), int64(k), "x"})
+	}
+	f.write(f.stores[0], rows, nil)
+	env := NewEnv(io, EnvOptions{HashBytes: 64 << 10})
+	defer env.Close()
+	for limit, fits := range map[int64]bool{128 << 10: false, 4 << 20: true} {
+		root := mem.NewRoot("max_memory", limit)
+		wr, err := Open(env, workDir).Write(ctx, WriteOptions{Account: root})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = wr.Write(ctx, f.batch(rows[:10]), nil)
+		if fits != (err == nil) || !fits && !errors.Is(err, mem.ErrLimit) {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+		if fits && root.Used() < hashBytes*20_000 {
+			t.Errorf("%d bytes are charged", root.Used())
+		}
+		if err := wr.Abort(ctx); err != nil || root.Used() != 0 {
+			t.Errorf("%d bytes are still charged, %v", root.Used(), err)
 		}
 	}
 }

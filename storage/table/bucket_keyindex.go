@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -49,29 +48,44 @@ type keyStore struct {
 	next    uint64
 	indexes map[string]*keyIndex // by table and branch
 	order   []string             // of indexes, the latest used last
+	files   *keyFiles            // below db; nil = it is in memory
+	disk    vfs.FS               // below files; nil = the machine's
 
-	bad atomic.Pointer[error] // why the database cannot write to its disk, nil = it can
+	spaces atomic.Int64 // that are in use
 }
 
-// commit applies a batch. The database tries for ever to write what it holds to a
-// disk that is full, and lets its writers wait meanwhile: they are told instead.
-func (s *keyStore) commit(b *pebble.Batch) error {
-	if err := s.bad.Load(); err != nil {
-		return fmt.Errorf("key index: %w", *err)
+// relieve gives the disk back when it takes nothing: indexes that nobody uses are
+// dropped, and with the last of them the database, whose files would else stay.
+func (s *keyStore) relieve() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files == nil || s.files.bad.Load() == nil {
+		return
 	}
-	return b.Commit(pebble.NoSync)
+	for _, x := range s.indexes {
+		if x.mu.TryLock() {
+			x.reset()
+			x.mu.Unlock()
+		}
+	}
+	if s.spaces.Load() == 0 {
+		s.shut()
+	}
 }
 
-// watch keeps bad.
-func (s *keyStore) watch() *pebble.EventListener {
-	return &pebble.EventListener{
-		BackgroundError: func(err error) { s.bad.Store(&err) },
-		FlushEnd: func(i pebble.FlushInfo) {
-			if i.Err == nil {
-				s.bad.Store(nil)
-			}
-		},
+// shut closes the database and removes its files; mu is held.
+func (s *keyStore) shut() {
+	if s.db == nil {
+		return
 	}
+	if s.files != nil {
+		close(s.files.done)
+	}
+	_ = s.db.Close() // what it says is of no interest any more
+	if s.dir != nil {
+		_ = os.RemoveAll(s.path)
+	}
+	s.db, s.files = nil, nil
 }
 
 // Budgets of the database, in bytes, and how many tables' indexes are kept.
@@ -98,8 +112,7 @@ func (s *keyStore) open() error {
 	cache := pebble.NewCache(keyCacheBytes)
 	defer cache.Unref()
 	o := &pebble.Options{Cache: cache, MemTableSize: keyTableBytes, DisableWAL: true, Logger: quiet{}, L0CompactionThreshold: 4,
-		MemTableStopWritesThreshold: 4, // room until a full disk is told
-		EventListener:               s.watch()}
+		L0StopWritesThreshold: 1000} // a compaction that fails must not block writers
 	if s.dir == nil {
 		o.FS, s.path = vfs.NewMem(), "keys"
 	} else {
@@ -110,9 +123,20 @@ func (s *keyStore) open() error {
 		if s.path, err = os.MkdirTemp(dir, "keys-"); err != nil {
 			return err
 		}
+		disk := s.disk
+		if disk == nil {
+			disk = vfs.Default
+		}
+		s.files = newKeyFiles(disk, s.path)
+		o.FS = s.files
+		o.EventListener = &pebble.EventListener{BackgroundError: s.files.failed}
 	}
-	db, err := pebble.Open(filepath.Join(s.path, "db"), o)
+	db, err := pebble.Open("db", o)
 	if err != nil {
+		if s.dir != nil {
+			_ = os.RemoveAll(s.path)
+		}
+		s.files = nil
 		return fmt.Errorf("key index: %w", err)
 	}
 	s.db = db
@@ -127,7 +151,8 @@ func (s *keyStore) space() (keySpace, error) {
 		return keySpace{}, err
 	}
 	s.next++
-	return keySpace{s.db, s.next, s.commit}, nil
+	s.spaces.Add(1)
+	return keySpace{s, s.db, s.files, s.next}, nil
 }
 
 // of returns the index of a branch of a table, making room for it.
@@ -159,21 +184,26 @@ func (s *keyStore) of(name string) *keyIndex {
 func (s *keyStore) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.db != nil {
-		_ = s.db.Close()
-		if s.dir != nil {
-			_ = os.RemoveAll(s.path)
-		}
-	}
-	s.db, s.indexes, s.order = nil, nil, nil
+	s.shut()
+	s.indexes, s.order = nil, nil
 }
 
 // keySpace is one prefix of the database.
 type keySpace struct {
-	db *pebble.DB
-	id uint64
+	store *keyStore
+	db    *pebble.DB
+	files *keyFiles
+	id    uint64
+}
 
-	commit func(*pebble.Batch) error // of the store
+// commit applies a batch, unless the disk takes nothing.
+func (k keySpace) commit(b *pebble.Batch) error {
+	if k.files != nil {
+		if err := k.files.room(); err != nil {
+			return fmt.Errorf("key index: %w", err)
+		}
+	}
+	return b.Commit(pebble.NoSync)
 }
 
 func (k keySpace) key(dst, key []byte) []byte {
@@ -198,6 +228,7 @@ func (k keySpace) get(buf, dst, key []byte) (value, scratch []byte, err error) {
 func (k keySpace) drop() {
 	if k.db != nil {
 		_ = k.db.DeleteRange(binary.BigEndian.AppendUint64(nil, k.id), binary.BigEndian.AppendUint64(nil, k.id+1), pebble.NoSync)
+		k.store.spaces.Add(-1)
 	}
 }
 
@@ -445,6 +476,7 @@ func (t *FileStore) keyIndexAt(ctx context.Context, st *state) (*keyIndex, error
 			return x, nil
 		}
 		x.reset() // it may be half done
+		x.store.relieve()
 		var missing *fileio.MissingError
 		if err != nil && !errors.As(err, &missing) {
 			return nil, err
@@ -452,6 +484,7 @@ func (t *FileStore) keyIndexAt(ctx context.Context, st *state) (*keyIndex, error
 	}
 	if err := x.build(ctx, r); err != nil {
 		x.reset()
+		x.store.relieve()
 		return nil, err
 	}
 	return x, nil

@@ -27,6 +27,7 @@ type EnvOptions struct {
 	// VerdictRows is how many rows files that are merged must have, for what they come
 	// to being remembered (65,536): rows of less work keep the order of their keys.
 	VerdictRows int64
+	HashBytes   int64 // hash indexes of dynamic buckets (256 MB); a bigger one is charged to its writer
 	FoldedBytes int64 // what engines fold keys of several versions into (128 MB); below 0 = none
 	// Lookup are the budgets of the tables for lookups by key; KeyDir is their
 	// directory where it names none.
@@ -71,6 +72,7 @@ type Env struct {
 	folded    *fileio.LRU[foldedKey, *foldedColumn] // nil = none
 	// foldedBytes is the budget of folded.
 	foldedBytes int64
+	hashBytes   int64 // of hashParts
 }
 
 // sizes are how scans are cut; see EnvOptions.
@@ -104,12 +106,13 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		readers:   newReaderCache(int(def(int64(o.OpenFiles), 256))),
 		samples:   fileio.NewLRU[sampleKey, []byte](8<<20, nil),
 		restores:  fileio.NewLRU[string, *restoreCache](1024, nil), // of branches, not bytes
-		hashParts: fileio.NewLRU[string, *hashPart](hashBudget, nil),
+		hashBytes: def(o.HashBytes, 256<<20),
 		keys:      &keyStore{dir: o.KeyDir},
-		hashAdds:  fileio.NewLRU[string, hashDelta](hashBudget/16, nil),
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 		living:    fileio.NewLRU[vectorKey, *mergetree.RowSet](def(o.VectorCacheBytes, 64<<20), nil),
 	}
+	e.hashParts = fileio.NewLRU[string, *hashPart](e.hashBytes, nil)
+	e.hashAdds = fileio.NewLRU[string, hashDelta](e.hashBytes/16, nil)
 	e.verdicts = newVerdicts(def(o.VerdictBytes, 64<<20), def(o.VerdictRows, 65_536))
 	if e.foldedBytes = def(o.FoldedBytes, 128<<20); e.foldedBytes > 0 {
 		e.folded = fileio.NewLRU[foldedKey, *foldedColumn](e.foldedBytes, nil)

@@ -125,6 +125,11 @@ func (b *buffer) drop(a *mem.Account) {
 // buffer keeps a batch, making room for it where the account or write-buffer-size
 // ask for that.
 func (w *tableWriter) buffer(ctx context.Context, cols []arrow.Array, n int, kinds []uint8, dest []uint32, one uint32) error {
+	if w.r.dyn != nil {
+		if err := w.r.dyn.charge(ctx, w); err != nil {
+			return err
+		}
+	}
 	it := item{cols: cols, n: n, kinds: kinds, dest: dest, one: one}
 	size := it.size()
 	for tries := 0; ; tries++ {

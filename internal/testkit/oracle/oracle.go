@@ -148,10 +148,11 @@ func (c *Client) Rows(t testing.TB, table string, options map[string]string) []j
 func (c *Client) Check(t testing.TB, table string) { t.Helper(); c.check(t, table) }
 
 // CheckKilled is Check for a table whose writer was killed: what it had not
-// published yet may lie in the snapshot directory.
+// published yet may lie in the snapshot directory, and the hint of the newest
+// snapshot may name the one before, which readers put up with.
 func (c *Client) CheckKilled(t testing.TB, table string) {
 	t.Helper()
-	c.check(t, table, "snapshot-dir-file")
+	c.check(t, table, "snapshot-dir-file", "hint-stale")
 }
 
 func (c *Client) check(t testing.TB, table string, allowed ...string) {
