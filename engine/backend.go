@@ -265,6 +265,7 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 		PageCacheBytes:     max(e.cfg.MaxMemory/8, 16<<20),
 		VerdictBytes:       min(max(e.cfg.MaxMemory/64, 4<<20), 64<<20),
 		FoldedBytes:        min(max(e.cfg.MaxMemory/16, 8<<20), 512<<20),
+		HashBytes:          min(max(e.cfg.MaxMemory/16, 8<<20), 256<<20),
 		KeyDir:             e.localDir,
 		Lookup:             lookup.Options{MemoryBytes: min(max(e.cfg.MaxMemory/8, 32<<20), 1<<30)},
 	})
