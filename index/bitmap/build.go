@@ -253,14 +253,14 @@ func (b *builder) Finish() ([]byte, error) {
 		for i, s := range b.texts {
 			hashes[i] = hashString(s)
 		}
-		return write(b, b.texts, hashOrder(hashes, later), stringCodec)
+		return write(b, b.texts, hashOrder(hashes, later, func(x, y int32) bool { return b.texts[x] < b.texts[y] }), stringCodec)
 	}
 	keys, hashes := b.fixed.keys, make([]int32, len(b.fixed.keys))
 	for i, k := range keys {
 		keys[i] = ordered(b.t, k)
 		hashes[i] = hashFixed(b.t, keys[i])
 	}
-	out, err := write(b, keys, hashOrder(hashes, later), fixedCodec(b.t))
+	out, err := write(b, keys, hashOrder(hashes, later, func(x, y int32) bool { return keys[x] < keys[y] }), fixedCodec(b.t))
 	for i, k := range keys { // as they were, should rows follow
 		keys[i] = ordered(b.t, k)
 	}
