@@ -2,6 +2,7 @@ package rangebitmap
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
@@ -459,25 +460,59 @@ func (s *intSet) insert(x int64, h uint64) uint32 {
 
 // sorted returns the numbers in the order of their integers.
 func (s *intSet) sorted() []uint32 {
-	type pair struct {
-		key int64
-		n   uint32
-	}
-	ps := make([]pair, len(s.keys))
+	ps := make([]keyed, len(s.keys))
 	for i, k := range s.keys {
-		ps[i] = pair{k, uint32(i)}
+		ps[i] = keyed{uint64(k) ^ 1<<63, uint32(i)}
 	}
-	slices.SortFunc(ps, func(a, b pair) int {
-		if a.key < b.key {
-			return -1
-		}
-		return 1 // never equal
-	})
+	return numbersOf(sortKeyed(ps))
+}
+
+// keyed is a number with what it is sorted by.
+type keyed struct {
+	key uint64
+	n   uint32
+}
+
+func numbersOf(ps []keyed) []uint32 {
 	out := make([]uint32, len(ps))
 	for i, p := range ps {
 		out[i] = p.n
 	}
 	return out
+}
+
+// sortKeyed sorts by key, byte by byte from the last on, leaving out bytes that
+// all keys share. It may return another slice than ps.
+func sortKeyed(ps []keyed) []keyed {
+	if len(ps) < 256 {
+		slices.SortFunc(ps, func(a, b keyed) int { return cmp.Compare(a.key, b.key) })
+		return ps
+	}
+	var differ uint64
+	for _, p := range ps {
+		differ |= p.key ^ ps[0].key
+	}
+	to := make([]keyed, len(ps))
+	for shift := 0; shift < 64; shift += 8 {
+		if differ>>shift&0xff == 0 {
+			continue
+		}
+		var at [256]int
+		for _, p := range ps {
+			at[p.key>>shift&0xff]++
+		}
+		sum := 0
+		for i, n := range at {
+			at[i], sum = sum, sum+n
+		}
+		for _, p := range ps {
+			i := &at[p.key>>shift&0xff]
+			to[*i] = p
+			*i++
+		}
+		ps, to = to, ps
+	}
+	return ps
 }
 
 // stringSet is intSet for strings, whose bytes lie one behind the other in text.
@@ -534,11 +569,38 @@ func (s *stringSet) grow() {
 	}
 }
 
+// sorted returns the numbers in the order of the bytes of their strings: by the
+// eight bytes after the prefix that all share, and where these are the same, by
+// comparison.
 func (s *stringSet) sorted() []uint32 {
-	out := make([]uint32, len(s.ends))
-	for i := range out {
-		out[i] = uint32(i)
+	if len(s.ends) == 0 {
+		return nil
 	}
-	slices.SortFunc(out, func(a, b uint32) int { return bytes.Compare(s.at(a), s.at(b)) })
-	return out
+	prefix := s.at(0)
+	for i := range s.ends {
+		v := s.at(uint32(i))
+		n := 0
+		for n < len(prefix) && n < len(v) && prefix[n] == v[n] {
+			n++
+		}
+		prefix = prefix[:n]
+	}
+	ps := make([]keyed, len(s.ends))
+	for i := range ps {
+		var b [8]byte
+		copy(b[:], s.at(uint32(i))[len(prefix):])
+		ps[i] = keyed{binary.BigEndian.Uint64(b[:]), uint32(i)}
+	}
+	ps = sortKeyed(ps)
+	for from := 0; from < len(ps); {
+		to := from + 1
+		for to < len(ps) && ps[to].key == ps[from].key {
+			to++
+		}
+		if to-from > 1 {
+			slices.SortFunc(ps[from:to], func(a, b keyed) int { return bytes.Compare(s.at(a.n), s.at(b.n)) })
+		}
+		from = to
+	}
+	return numbersOf(ps)
 }

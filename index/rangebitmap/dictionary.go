@@ -94,7 +94,8 @@ func (d *dictionary) load() error {
 	}
 	n := int64(binary.BigEndian.Uint32(head[1:]))
 	offsets, heads := int64(binary.BigEndian.Uint32(head[5:])), int64(binary.BigEndian.Uint32(head[9:]))
-	if offsets != 4*n || at+offsets+heads > d.end {
+	// A head has 21 bytes and a value.
+	if offsets != 4*n || n*21 > heads || at+offsets+heads > d.end {
 		return bitslice.Corrupt("dictionary of %d chunks in %d bytes", n, d.end-d.at)
 	}
 	b, err := d.src.bytes(at, offsets+heads)

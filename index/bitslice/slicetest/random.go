@@ -23,7 +23,7 @@ func Random(t *testing.T, kind index.Kind, options func(r *rand.Rand) index.Opti
 		}
 		t.Run(typ.Paimon, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 6))
-			for round := range testkit.Rounds(12) {
+			for round := range testkit.Rounds(8) {
 				rows := []int{1, 2, 70, 500, 3000}[r.IntN(5)]
 				if round == 0 {
 					rows = 70000
@@ -63,5 +63,57 @@ func Random(t *testing.T, kind index.Kind, options func(r *rand.Rand) index.Opti
 				}
 			}
 		})
+	}
+}
+
+// Damage changes, cuts and mixes the bytes of indexes of every type of a kind:
+// what opens them may fail and may answer anything, but must not panic.
+func Damage(t *testing.T, kind index.Kind, o index.Options) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 8))
+	opened := 0
+	for _, typ := range Types {
+		if !kind.Supports(typ.Type) {
+			continue
+		}
+		b, err := kind.Create(typ.Type, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		column := Column(r, typ.Type, 6000, 40, 10)
+		Append(t, r, b, typ.Type, column)
+		good, err := b.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range testkit.Rounds(40) {
+			bad := bytes.Clone(good)
+			for range 1 + r.IntN(3) {
+				at := r.IntN(len(bad))
+				if r.IntN(2) == 0 {
+					at = r.IntN(min(len(bad), 150)) // the heads
+				}
+				switch r.IntN(4) {
+				case 0:
+					bad[at] = byte(r.Uint32())
+				case 1:
+					bad[at] ^= 1 << r.IntN(8)
+				case 2:
+					bad = bad[:max(at, 1)]
+				case 3:
+					bad[at] = []byte{0, 0x7f, 0x80, 0xff}[r.IntN(4)]
+				}
+			}
+			x, err := kind.Open(&Source{B: bad}, typ.Type)
+			if err != nil {
+				continue
+			}
+			opened++
+			Ask(t, x, typ.Type, Value(r, typ.Type, 40), Value(r, typ.Type, 40), Value(r, typ.Type, 40))
+		}
+	}
+	if opened == 0 {
+		t.Error("none was opened")
 	}
 }
