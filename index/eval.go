@@ -298,10 +298,19 @@ func (e *evaluation) not(n predicate.Node) (Result, error) {
 		case r.Verdict == All:
 			return Result{Verdict: None}, nil
 		case r.Verdict == Some && r.Rows != nil && r.Exact && e.rows >= 0:
-			return Result{Rows: roaring.Flip(r.Rows, 0, uint64(e.rows))}, nil
+			return Result{Rows: Complement(r.Rows, e.rows)}, nil
 		}
 	}
 	return Result{}, nil
+}
+
+// Complement returns the rows of a file of n rows that are not in b. Taking them
+// out of one run keeps runs; flipping makes bitmaps of all containers.
+func Complement(b *roaring.Bitmap, n int64) *roaring.Bitmap {
+	all := roaring.New()
+	all.AddRange(0, uint64(max(n, 0)))
+	all.AndNot(b)
+	return all
 }
 
 func negated(args []predicate.Node) []predicate.Node {

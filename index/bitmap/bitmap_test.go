@@ -10,6 +10,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/indextest"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
@@ -278,6 +280,33 @@ func BenchmarkTest(b *testing.B) {
 				}
 				b.ReportMetric(float64(src.Bytes)/float64(b.N), "readB/test")
 			})
+		}
+	}
+}
+
+// TestRoaring: the bitmaps are those that the library makes and optimises.
+func TestRoaring(t *testing.T) {
+	r := indextest.Rand(t)
+	for range 300 {
+		var rows []uint32
+		at, step := uint32(r.IntN(100_000)), 1+r.IntN(40)
+		for range 1 + r.IntN(30_000) {
+			rows = append(rows, at)
+			if at++; r.IntN(20) == 0 || step > 30 {
+				at += uint32(r.IntN(step))
+			}
+			if r.IntN(5000) == 0 {
+				at += 1 << 17
+			}
+		}
+		bm := roaring.BitmapOf(rows...)
+		bm.RunOptimize()
+		want, err := bm.ToBytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := appendRoaring([]byte("before"), rows); !bytes.Equal(got[6:], want) {
+			t.Fatalf("%d rows from %d: %d bytes, want %d, first difference at %d", len(rows), rows[0], len(got)-6, len(want), firstDiff(got[6:], want))
 		}
 	}
 }

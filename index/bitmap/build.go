@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	"github.com/apache/arrow/go/v15/arrow/bitutil"
@@ -298,28 +297,27 @@ func write[K int64 | string](b *builder, keys []K, order []int32, c codec[K]) ([
 	}
 	of := func(n int) []uint32 { return rows[starts[n]:starts[n+1]] }
 
-	var body bytes.Buffer
-	bm := roaring.New()
-	put := func(rows []uint32) (e entry, err error) {
-		bm.Clear()
-		bm.AddMany(rows)
-		bm.RunOptimize()
-		e.length = int32(bm.GetSerializedSizeInBytes())
+	var body []byte
+	put := func(rows []uint32) (entry, error) {
 		if len(rows) == 1 {
-			e.offset = -1 - int32(rows[0])
-			return e, nil
+			return entry{offset: -1 - int32(rows[0]), length: -1}, nil
 		}
-		e.offset = int32(body.Len())
-		if _, err = bm.WriteTo(&body); err == nil && body.Len() > math.MaxInt32 {
-			err = fmt.Errorf("bitmap index of more than 2 GB")
+		e := entry{offset: int32(len(body))}
+		body = appendRoaring(body, rows)
+		e.length = int32(len(body)) - e.offset
+		if len(body) > math.MaxInt32 {
+			return e, fmt.Errorf("bitmap index of more than 2 GB")
 		}
-		return e, err
+		return e, nil
 	}
 	var nulls entry
 	var err error
 	if nullRows := of(len(keys)); len(nullRows) > 0 {
 		if nulls, err = put(nullRows); err != nil {
 			return nil, err
+		}
+		if len(nullRows) == 1 {
+			nulls.length = singleBytes // Java says so, though there is none
 		}
 	}
 	entries := make([]entry, 0, len(keys))
@@ -328,9 +326,7 @@ func write[K int64 | string](b *builder, keys []K, order []int32, c codec[K]) ([
 		if err != nil {
 			return nil, err
 		}
-		if e.number = n; e.offset < 0 {
-			e.length = -1
-		}
+		e.number = n
 		entries = append(entries, e)
 	}
 
@@ -357,10 +353,10 @@ func write[K int64 | string](b *builder, keys []K, order []int32, c codec[K]) ([
 			return nil, err
 		}
 	}
-	if len(out)+body.Len() > math.MaxInt32 {
+	if len(out)+len(body) > math.MaxInt32 {
 		return nil, fmt.Errorf("bitmap index of more than 2 GB")
 	}
-	return append(out, body.Bytes()...), nil
+	return append(out, body...), nil
 }
 
 // appendBlocks writes the dictionary of version 2. A value that is larger than a

@@ -17,6 +17,8 @@ import (
 const (
 	// chunk is what is read at a time of parts whose length is not known.
 	chunk = 4 << 10
+	// scanBytes is the same for a dictionary of version 1, which is read to its end.
+	scanBytes = 64 << 10
 	// maxWalkBytes bounds what a range of values may read of dictionary and
 	// bitmaps; wider ranges are left to other means. Single values have no bound.
 	maxWalkBytes = 1 << 20
@@ -60,6 +62,7 @@ type window struct {
 	src index.Source
 	buf []byte
 	at  int64 // of buf[0]
+	min int64 // bytes that are read at once, at least; 0 = chunk
 }
 
 // need makes n bytes available.
@@ -71,7 +74,7 @@ func (w *window) need(n int64) error {
 	if n > left {
 		return index.Corrupt("bitmap index ends early")
 	}
-	size := min(max(n, chunk, min(2*int64(len(w.buf)), 1<<16)), left)
+	size := min(max(n, chunk, w.min), left)
 	b, err := index.ReadBytes(w.src, w.at, size)
 	w.buf = b
 	return err
@@ -211,7 +214,7 @@ func (r *reader[K]) Test(l *predicate.Leaf) (index.Result, error) {
 		return index.Result{}, err
 	}
 	if q.not {
-		rows.Flip(0, uint64(r.rows))
+		rows = index.Complement(rows, r.rows)
 	}
 	return result(rows, q.exact), nil
 }
@@ -243,7 +246,7 @@ func (r *reader[K]) testNull(not bool) (index.Result, error) {
 		return index.Result{}, err
 	}
 	if not {
-		rows.Flip(0, uint64(r.rows))
+		rows = index.Complement(rows, r.rows)
 	}
 	return result(rows, true), nil
 }
@@ -346,7 +349,7 @@ func (r *reader[K]) scan(q *query[K], nulls bool) (refs []ref, body int64, err e
 		}
 	}
 	read := int64(0)
-	w := &window{src: r.src, at: r.dict}
+	w := &window{src: r.src, at: r.dict, min: scanBytes}
 	for range r.values {
 		k, err := value(w, r.next)
 		if err != nil {
