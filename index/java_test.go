@@ -475,6 +475,9 @@ func (j javaTables) sameVerdict(t *testing.T, r *rand.Rand, table, column string
 				wide = true
 			}
 		}
+		// Java compares TIMESTAMP(9) by microseconds here, and so loses rows that
+		// differ from the constant in the last three digits only.
+		wide = wide || typ.Prec > 6 && (l.Op == predicate.NotEq || l.Op == predicate.NotIn)
 		switch l.Op {
 		case predicate.In, predicate.NotIn:
 			filter["v"] = args
