@@ -310,3 +310,20 @@ func TestRoaring(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherType: an index says nothing of a column that is read as another type,
+// which may turn values into others, or into NULL.
+func TestOtherType(t *testing.T) {
+	x, err := Kind.Open(index.BytesSource(build(t, types.Of(types.Text), nil, "1", "x")), types.Of(types.Text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []predicate.Leaf{
+		{Op: predicate.IsNull}, {Op: predicate.IsNotNull}, {Op: predicate.Eq, Args: []types.Datum{int64(2)}},
+	} {
+		l.Type = types.Of(types.Int4)
+		if r, err := x.Test(&l); r != (index.Result{}) || err != nil {
+			t.Errorf("operation %d: %+v, %v", l.Op, r, err)
+		}
+	}
+}

@@ -191,12 +191,13 @@ func (r *reader[K]) openBlocks(w *window, least int) error {
 
 // Test judges comparisons, lists, ranges, prefixes and NULL.
 func (r *reader[K]) Test(l *predicate.Leaf) (index.Result, error) {
+	// NULL, too: a value may become NULL when it is read as another type.
+	if !index.Accepts(r.t, l) {
+		return index.Result{}, nil
+	}
 	switch l.Op {
 	case predicate.IsNull, predicate.IsNotNull:
 		return r.testNull(l.Op == predicate.IsNotNull)
-	}
-	if !index.Accepts(r.t, l) {
-		return index.Result{}, nil
 	}
 	q, ok := r.query(r.t, l)
 	if !ok || q.not && !q.exact {
