@@ -34,9 +34,9 @@ var layers = []struct {
 // order ranks packages of one layer that have an order among themselves: a
 // package may not import one with a higher rank in the same list.
 var order = [][]string{
-	// storage: table -> commit, compact -> mergetree -> format, manifest, snapshot, schema -> fileio, binrow
-	{"storage/fileio", "storage/binrow", "storage/mergetree/aggregate", "storage/schema", "storage/snapshot", "storage/manifest", "storage/format", "storage/datafile", "storage/commit", "storage/mergetree", "storage/compact", "storage/table"},
-	{"index/predicate", "index", "index/bloom"},
+	// storage: table -> commit, cluster -> compact -> mergetree -> format, manifest, snapshot, schema -> fileio, binrow
+	{"storage/fileio", "storage/binrow", "storage/mergetree/aggregate", "storage/schema", "storage/fileindex", "storage/snapshot", "storage/manifest", "storage/format", "storage/datafile", "storage/commit", "storage/mergetree", "storage/compact", "storage/cluster", "storage/table"},
+	{"index/predicate", "index", "index/bitslice", "index/bloom", "index/bitmap", "index/bsi", "index/rangebitmap"},
 	// planner -> plan -> function, aggregate; parser -> ast
 	{"sql/function", "sql/aggregate", "sql/plan", "sql/planner"},
 	{"sql/ast", "sql/parser"},
@@ -68,7 +68,7 @@ var doors = map[string][]string{
 	"github.com/bits-and-blooms/bloom":         {"exec/vectorized", "storage/lookup", "index/bloom"},
 	"github.com/cockroachdb/pebble":            {"storage/table"},
 	"github.com/hamba/avro":                    {"storage/manifest", "storage/format/avro", "tests"},
-	"github.com/apache/arrow/go/v15/arrow/ipc": {"exec/vectorized", "storage/format/parquet"},
+	"github.com/apache/arrow/go/v15/arrow/ipc": {"exec/vectorized", "storage/format/parquet", "storage/cluster"},
 }
 
 type pkg struct {

@@ -37,7 +37,8 @@ var _ index.Finder = (*File)(nil)
 // Indexes is index.Finder's: l's Col is one of the file's fields. Kinds that are not
 // known are passed over.
 func (f *File) Indexes(l *predicate.Leaf) (out []index.FileIndex, empty bool, err error) {
-	if l.Col < 0 || l.Col >= len(f.fields) {
+	// A value that is read as another type may be another value, or NULL.
+	if l.Col < 0 || l.Col >= len(f.fields) || !index.Accepts(f.fields[l.Col].Type, l) {
 		return nil, false, nil
 	}
 	return f.indexes(f.fields[l.Col].Name, f.fields[l.Col].Type)

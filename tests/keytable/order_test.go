@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/mem"
-	"github.com/paimon-sql/paimon-sql/internal/testkit/session"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/table"
+	"github.com/paimon-sql/paimon-sql/tests/session"
 
 	"github.com/apache/arrow/go/v15/arrow"
 )

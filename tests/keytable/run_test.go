@@ -20,8 +20,8 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
-	"github.com/paimon-sql/paimon-sql/internal/testkit/session"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/tests/session"
 )
 
 // story is one history of one table.

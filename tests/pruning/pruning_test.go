@@ -18,9 +18,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/paimon-sql/paimon-sql/internal/testkit/session"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
+	"github.com/paimon-sql/paimon-sql/tests/session"
 )
 
 func sorted(m map[string]string) []string {
