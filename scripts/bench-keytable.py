@@ -4,6 +4,8 @@
   lookups     point lookups of ROWS rows after upserts, prepared, beside PostgreSQL (shared/bench/lookup_bench.py, pgbench)
   merge       reading 5 sorted runs beside the compacted table, per merge engine and with deletion vectors;
               count(*) of the merge-on-read table beside pypaimon-rust
+  merge-first the read that follows each upsert of 5 % or 0.1 % of the rows, and that of a server just started, beside
+              the warm read and that of the compacted table, per merge engine
   compaction  full compaction of 5 runs beside Java Paimon (the java-oracle jar), MB/s of input
   changelog   upserts with changelog-producer = lookup beside none
   space       bytes after 20 rounds of 5 % upserts beside the fully compacted table
@@ -34,8 +36,9 @@ def say(*a):
 
 class Server:
     def __init__(self, a, warehouse, *more):
+        self.args = (a, warehouse, *more)
         self.port = a.port
-        self.p = subprocess.Popen([os.path.join(ROOT, "bin", "paimon-sql"), "serve", "--warehouse", warehouse, "--listen",
+        self.p = subprocess.Popen([a.binary or os.path.join(ROOT, "bin", "paimon-sql"), "serve", "--warehouse", warehouse, "--listen",
                                    "127.0.0.1:%d" % a.port, "--log-level", "warn", *more], stdout=subprocess.DEVNULL)
         self.dsn = "host=127.0.0.1 port=%d user=paimon dbname=paimon" % a.port
         for _ in range(200):
@@ -45,6 +48,10 @@ class Server:
             except psycopg.OperationalError:
                 time.sleep(0.05)
         raise SystemExit("the server did not start")
+
+    def restart(self):
+        self.close()
+        self.__init__(*self.args)
 
     def sql(self, q):
         cur = self.con.execute(q)
@@ -88,13 +95,42 @@ def fill(s, table, rows, options, rounds, share, engine="deduplicate"):
 READ = "select count(*), sum(n), max(amount), max(status), max(note) from %s"
 
 
+AGG = ", ".join("'fields.%s.aggregate-function' = '%s'" % f for f in
+                [("n", "sum"), ("amount", "max"), ("status", "last_value"), ("note", "last_non_null_value")])
+BASE = "'bucket' = '4', 'write-only' = 'true'"
+ENGINES_OF = [("deduplicate", BASE), ("partial-update", BASE + ", 'merge-engine' = 'partial-update'"),
+              ("aggregation", BASE + ", 'merge-engine' = 'aggregation', " + AGG), ("first-row", BASE + ", 'merge-engine' = 'first-row'")]
+
+
+def merge_first(a, s):
+    for name, opts in ENGINES_OF:
+        t = "f_" + name.replace("-", "_")
+        fill(s, t, a.rows, opts, 0, 0.05)
+        flat = median(s, READ % t)
+        first = {}
+        for what, step, rounds in [("0.1 %", 1000, 5), ("5 %", 20, 4)]:
+            times = []
+            for r in range(rounds):
+                s.sql("insert into %s select %s from generate_series(1, %d) i where i %% %d = %d" % (t, ROW % (r + 1), a.rows, step, r % step))
+                times.append(s.timed(READ % t)[0] * 1000)
+            first[what] = statistics.median(times)
+            if what == "0.1 %":
+                s.sql("alter table %s set ('write-only' = 'false')" % t)
+                s.sql("call sys.compact('default.%s', compact_strategy => 'full')" % t)
+                s.sql("alter table %s set ('write-only' = 'true')" % t)
+        again = [s.timed(READ % t)[0] * 1000 for _ in range(5)]
+        fresh = []
+        for _ in range(3):
+            s.restart()
+            fresh.append([s.timed(READ % t)[0] * 1000 for _ in range(2)])
+        new, second = (statistics.median(f[i] for f in fresh) for i in range(2))
+        say("%-14s %d rows, compacted %.0f ms; after 0.1 %%: %.0f ms, %.2fx; after 5 %%: %.0f ms, %.2fx; again %.2fx, warm %.2fx; new server %.2fx, again %.2fx"
+            % (name, a.rows, flat, first["0.1 %"], first["0.1 %"] / flat, first["5 %"], first["5 %"] / flat, again[0] / flat,
+               statistics.median(again[2:]) / flat, new / flat, second / flat))
+
+
 def merge(a, s):
-    agg = ", ".join("'fields.%s.aggregate-function' = '%s'" % f for f in
-                    [("n", "sum"), ("amount", "max"), ("status", "last_value"), ("note", "last_non_null_value")])
-    base = "'bucket' = '4', 'write-only' = 'true'"
-    for name, opts in [("deduplicate", base), ("partial-update", base + ", 'merge-engine' = 'partial-update'"),
-                       ("aggregation", base + ", 'merge-engine' = 'aggregation', " + agg), ("first-row", base + ", 'merge-engine' = 'first-row'"),
-                       ("deletion vectors", "'bucket' = '4', 'deletion-vectors.enabled' = 'true'")]:
+    for name, opts in [*ENGINES_OF, ("deletion vectors", "'bucket' = '4', 'deletion-vectors.enabled' = 'true'")]:
         t = "m_" + name.replace("-", "_").replace(" ", "_")
         fill(s, t, a.rows, opts, 4, 0.05)
         runs = s.sql('select bucket, count(distinct level) + count(*) filter (where level = 0) from "%s$files" group by 1 order by 1 limit 1' % t)
@@ -240,12 +276,13 @@ def lookups(a, s):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("parts", nargs="*", default=["lookups", "merge", "compaction", "changelog", "space"])
+    p.add_argument("parts", nargs="*", default=["lookups", "merge", "merge-first", "compaction", "changelog", "space"])
     p.add_argument("--rows", type=int, default=6000000)
     p.add_argument("--lookup-rows", type=int, default=5000000)
     p.add_argument("--mb", type=int, default=200, help="of each run of the compaction")
     p.add_argument("--seconds", type=int, default=10)
     p.add_argument("--port", type=int, default=55434)
+    p.add_argument("--binary", help="default: bin/paimon-sql")
     p.add_argument("--warehouse", help="kept; default: a temporary one")
     a = p.parse_args()
     keep = a.warehouse
@@ -254,7 +291,7 @@ def main():
     try:
         for part in a.parts:
             say("== " + part)
-            globals()[part](a, s)
+            globals()[part.replace("-", "_")](a, s)
     finally:
         s.close()
         if not keep:

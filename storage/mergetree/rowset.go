@@ -202,3 +202,45 @@ func (m *Marks) Set() *RowSet {
 	}
 	return s
 }
+
+// MarksOf returns marks of what is in s; nil are all of rows rows.
+func MarksOf(s *RowSet, rows int64) *Marks {
+	m := NewMarks(rows)
+	if s == nil {
+		for i := range m.words {
+			m.words[i] = ^uint64(0)
+		}
+		m.words[len(m.words)-1] = 0
+		if n := rows % 64; n > 0 {
+			m.words[rows/64] = 1<<n - 1
+		}
+		return m
+	}
+	for i, b := range s.blocks {
+		if b != nil && i*blockWords < len(m.words) {
+			copy(m.words[i*blockWords:], b)
+		}
+	}
+	if n := rows % 64; n > 0 { // blocks of all rows end where the file does not
+		m.words[rows/64] &= 1<<n - 1
+	}
+	clear(m.words[(rows+63)/64:])
+	return m
+}
+
+// Add marks a row of the file, and reports whether it was not marked.
+func (m *Marks) Add(row int64) bool {
+	bit := uint64(1) << (row & 63)
+	return atomic.OrUint64(&m.words[row>>6], bit)&bit == 0
+}
+
+// Remove takes a mark away, and reports whether it was there.
+func (m *Marks) Remove(row int64) bool {
+	bit := uint64(1) << (row & 63)
+	return atomic.AndUint64(&m.words[row>>6], ^bit)&bit != 0
+}
+
+// Has reports whether a row of the file is marked.
+func (m *Marks) Has(row int64) bool {
+	return atomic.LoadUint64(&m.words[row>>6])>>(row&63)&1 != 0
+}

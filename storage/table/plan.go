@@ -121,12 +121,31 @@ func (p *planner) plan(ctx context.Context, without map[string]bool) (*Plan, err
 	if err != nil {
 		return nil, err
 	}
+	var keyed []*keyedBucket // where all are judged before any is planned
 	for _, g := range group(files) {
 		p.held[string(g[0].part.image)] = true
 		if without[string(g[0].part.image)] || p.enough() {
 			continue
 		}
+		if p.primaryKey() && p.judges() && p.settles() {
+			b, err := p.keyedBucket(g, p.withVector(dvs))
+			if err != nil {
+				return nil, err
+			}
+			keyed = append(keyed, b)
+			continue
+		}
 		if err := p.planBucket(ctx, g, dvs); err != nil {
+			return nil, err
+		}
+	}
+	if len(keyed) > 0 {
+		if err := p.judgeAll(ctx, keyed); err != nil {
+			return nil, err
+		}
+	}
+	for _, b := range keyed {
+		if err := p.planKeyed(ctx, b); err != nil {
 			return nil, err
 		}
 	}
@@ -157,14 +176,19 @@ func group(files []live) [][]live {
 	return out
 }
 
-func (p *planner) planBucket(ctx context.Context, files []live, dvs map[string]*manifest.DeletionVectorRef) error {
-	file := func(l live) File {
+// withVector makes files with their deletion vectors.
+func (p *planner) withVector(dvs map[string]*manifest.DeletionVectorRef) func(live) File {
+	return func(l live) File {
 		f := File{Meta: l.File, DV: dvs[l.File.Name]}
 		if f.DV != nil {
 			p.report.DeletionVectors++
 		}
 		return f
 	}
+}
+
+func (p *planner) planBucket(ctx context.Context, files []live, dvs map[string]*manifest.DeletionVectorRef) error {
+	file := p.withVector(dvs)
 	if !p.primaryKey() {
 		var raw []File
 		for _, l := range files {
@@ -181,7 +205,14 @@ func (p *planner) planBucket(ctx context.Context, files []live, dvs map[string]*
 		slices.SortStableFunc(raw, func(a, b File) int { return cmp.Compare(a.Meta.MinSequence, b.Meta.MinSequence) })
 		return p.addRaw(ctx, files[0], raw)
 	}
-	return p.planKeyed(ctx, files, file)
+	b, err := p.keyedBucket(files, file)
+	if err == nil && p.judges() {
+		err = p.judgeAll(ctx, []*keyedBucket{b})
+	}
+	if err != nil {
+		return err
+	}
+	return p.planKeyed(ctx, b)
 }
 
 // vectorMode reports whether compacted files of the table never hold a live key
@@ -196,24 +227,22 @@ func (p *planner) skipLevel0() bool {
 	return p.scan.SkipLevel0 && p.vectorMode() && !p.options.Flag("deletion-vectors.merge-on-read", false)
 }
 
-func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) File) error {
-	vectorMode, skip0 := p.vectorMode(), p.skipLevel0()
+// keyedBucket finds the files of a bucket of a key table that matter.
+func (p *planner) keyedBucket(files []live, file func(live) File) (*keyedBucket, error) {
+	skip0 := p.skipLevel0()
 	top, err := p.topLevel()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var spans []mergetree.Span
-	kept := make([]live, 0, len(files))
-	var gone []bool // by place in kept: its keys do not match
 	got := map[*manifest.DataFile]File{}
-	fileOf := func(l live) File {
+	b := &keyedBucket{vectorMode: p.vectorMode(), kept: make([]live, 0, len(files)), file: func(l live) File {
 		f, ok := got[l.File]
 		if !ok {
 			f = file(l)
 			got[l.File] = f
 		}
 		return f
-	}
+	}}
 	for _, l := range files {
 		if l.File.Level == 0 && skip0 {
 			p.skip("level 0", 1)
@@ -225,39 +254,36 @@ func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) F
 		}
 		ok, err := p.mayMatch(l, false)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !ok && !p.judges() {
 			p.skip("stats", 1)
 			continue
 		}
-		gone = append(gone, !ok)
+		b.gone = append(b.gone, !ok)
 		lo, err1 := p.fileKey(l.File.MinKey)
 		hi, err2 := p.fileKey(l.File.MaxKey)
 		if err := errors.Join(err1, err2); err != nil {
-			return &fileio.CorruptionError{Path: p.bucketDir(l.part, l.Bucket) + "/" + l.File.Name, Offset: -1, Reason: "key range in its manifest entry", Err: err}
+			return nil, &fileio.CorruptionError{Path: p.bucketDir(l.part, l.Bucket) + "/" + l.File.Name, Offset: -1, Reason: "key range in its manifest entry", Err: err}
 		}
-		spans = append(spans, mergetree.Span{Min: lo, Max: hi, Item: len(kept)})
-		kept = append(kept, l)
+		b.spans = append(b.spans, mergetree.Span{Min: lo, Max: hi, Item: len(b.kept)})
+		b.kept = append(b.kept, l)
 	}
+	return b, nil
+}
+
+func (p *planner) planKeyed(ctx context.Context, b *keyedBucket) error {
 	var raw []File
 	var merge []mergeSection
-	merges := func(s *mergetree.Section) bool {
-		level0 := false
-		for _, r := range s.Runs {
-			for _, i := range r {
-				level0 = level0 || kept[i].File.Level == 0
-			}
-		}
-		return len(s.Runs) > 1 && (!vectorMode || level0)
-	}
+	spans, kept := b.spans, b.kept
 	if p.judges() {
-		if spans, err = p.planJudged(ctx, spans, kept, gone, merges, fileOf, vectorMode, &raw, &merge); err != nil {
+		var err error
+		if spans, err = p.planJudged(b, &raw, &merge); err != nil {
 			return err
 		}
 	}
 	for _, s := range mergetree.IntervalPartition(spans) {
-		if !merges(&s) {
+		if !b.merges(&s) {
 			for _, r := range s.Runs {
 				for _, i := range r {
 					ok, err := p.mayMatch(kept[i], true)
@@ -268,13 +294,13 @@ func (p *planner) planKeyed(ctx context.Context, files []live, file func(live) F
 						p.skip("stats", 1)
 						continue
 					}
-					p.countLevel0(kept[i], vectorMode)
-					raw = append(raw, fileOf(kept[i]))
+					p.countLevel0(kept[i], b.vectorMode)
+					raw = append(raw, b.file(kept[i]))
 				}
 			}
 			continue
 		}
-		m, err := p.section(s, kept, fileOf, vectorMode)
+		m, err := p.section(s, kept, b.file, b.vectorMode)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
-	"github.com/paimon-sql/paimon-sql/storage/manifest"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
 
@@ -29,10 +28,12 @@ import (
 // for itself, because what loses is not read whether the winner passes or not. A
 // count of rows needs no file at all.
 //
-// Nothing is judged that is read once: the first plan of a set of files notes it, the
-// second judges it, by merging keys alone, and both have the same verdict from then
-// on. Names of data files are unique, so a table that was rolled back or made anew
-// cannot be mistaken.
+// The first plan that reads all of a set of files judges it, before anything else is
+// read: by what an earlier verdict says of most of the files (verdict_derive.go), or by
+// merging keys alone. Reading what is final and folding the rest costs less than merging
+// all there is, even once; only where an engine has to fold most of the rows anyway, the
+// first plan notes the set and the second judges it. Names of data files are unique, so
+// a table that was rolled back or made anew cannot be mistaken.
 
 // verdict is what the merge of a section comes to. Immutable.
 type verdict struct {
@@ -40,7 +41,8 @@ type verdict struct {
 	live, folded map[string]*mergetree.RowSet
 	rows         int64 // that the merge returns
 	key          verdictKey
-	bytes        int64 // of memory
+	files        []string // identities
+	bytes        int64    // of memory
 }
 
 // verdictKey is the identity of a section: a hash of its files and of all that decides
@@ -51,8 +53,12 @@ type verdictKey [sha256.Size]byte
 type verdicts struct {
 	mu      sync.Mutex // guards the entries, too
 	entries *fileio.LRU[verdictKey, *verdictEntry]
-	budget  int64
-	least   int64 // rows that a section has to have
+	// latest are the last verdicts in a context, newest first.
+	latest *fileio.LRU[verdictKey, []verdictKey]
+	budget int64
+	least  int64 // rows that a section has to have
+	// derived, when not nil, is told of verdicts that were derived; for tests.
+	derived func(j *judging, v *verdict)
 }
 
 type verdictEntry struct {
@@ -64,61 +70,90 @@ type verdictEntry struct {
 const verdictCost = 256
 
 func newVerdicts(budget, least int64) *verdicts {
-	return &verdicts{entries: fileio.NewLRU[verdictKey, *verdictEntry](budget, nil), budget: budget, least: least}
+	return &verdicts{
+		entries: fileio.NewLRU[verdictKey, *verdictEntry](budget, nil),
+		latest:  fileio.NewLRU[verdictKey, []verdictKey](max(budget/64, 0), nil),
+		budget:  budget, least: least,
+	}
 }
 
 // enter returns the verdict of a section, or nil. Where whole is set the section is
-// noted; judge says that the caller has to find the verdict, and to call leave then.
-func (s *verdicts) enter(ctx context.Context, k verdictKey, whole bool) (v *verdict, judge bool, err error) {
-	s.mu.Lock()
-	e, ok := s.entries.Get(k)
-	switch {
-	case !ok:
-		if whole {
-			s.entries.Put(k, &verdictEntry{}, verdictCost)
-		}
-		s.mu.Unlock()
-		return nil, false, nil
-	case e.v != nil || !whole:
-		v = e.v
-		s.mu.Unlock()
-		return v, false, nil
-	case e.busy == nil:
-		e.busy = make(chan struct{})
-		s.mu.Unlock()
-		return nil, true, nil
-	}
-	busy := e.busy
-	s.mu.Unlock()
-	select {
-	case <-busy:
-	case <-ctx.Done():
-		return nil, false, context.Cause(ctx)
-	}
-	s.mu.Lock()
-	v = e.v
-	s.mu.Unlock()
-	return v, false, nil // nil: whoever judged could not
-}
-
-// leave publishes a verdict, or that there is none.
-func (s *verdicts) leave(k verdictKey, v *verdict) {
+// noted; judge says that the caller has to find the verdict, and to call leave then:
+// the first time where eager is set, else the second. busy is to be handed to leave
+// then; else it is not nil where somebody else is finding the verdict.
+func (s *verdicts) enter(k verdictKey, whole, eager bool) (v *verdict, judge bool, busy chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, ok := s.entries.Get(k)
+	switch {
+	case !ok:
+		if !whole {
+			return nil, false, nil
+		}
+		e = &verdictEntry{}
+		if eager {
+			e.busy = make(chan struct{})
+		}
+		s.entries.Put(k, e, verdictCost)
+		return nil, eager, e.busy
+	case e.v != nil || !whole:
+		return e.v, false, nil
+	case e.busy == nil:
+		e.busy = make(chan struct{})
+		return nil, true, e.busy
+	}
+	return nil, false, e.busy
+}
+
+// wait waits for who is finding a verdict; nil = they could not.
+func (s *verdicts) wait(ctx context.Context, k verdictKey, busy chan struct{}) (*verdict, error) {
+	select {
+	case <-busy:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e, ok := s.entries.Get(k); ok {
+		return e.v, nil
+	}
+	return nil, nil
+}
+
+// leave publishes a verdict, or that there is none, to those that wait for busy.
+func (s *verdicts) leave(k sectionKey, v *verdict, busy chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer close(busy) // whatever has become of the entry since
+	e, ok := s.entries.Get(k.files)
 	if !ok { // it left the cache
 		e = &verdictEntry{}
 	}
-	if e.busy != nil {
-		close(e.busy)
+	if e.busy == busy {
 		e.busy = nil
 	}
 	cost := int64(verdictCost)
 	if v != nil {
 		e.v = v
 		cost += v.bytes
+		last, _ := s.latest.Get(k.context)
+		last = append([]verdictKey{k.files}, last[:min(len(last), maxSince-1)]...)
+		s.latest.Put(k.context, last, int64(len(last)+2)*sha256.Size+64)
 	}
-	s.entries.Put(k, e, cost)
+	s.entries.Put(k.files, e, cost)
+}
+
+// since returns the last verdicts in a context, newest first.
+func (s *verdicts) since(context verdictKey) (out []*verdict) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, _ := s.latest.Get(context)
+	for _, k := range last {
+		if e, ok := s.entries.Get(k); ok && e.v != nil {
+			out = append(out, e.v)
+		}
+	}
+	return out
 }
 
 // judges reports whether the plan may go by verdicts: those that ask for retractions
@@ -131,43 +166,11 @@ func (p *planner) judges() bool {
 // to be worth it.
 func (p *planner) settles() bool { return p.scan.Limit <= 0 || p.filter != nil }
 
-// verdictOf returns the verdict of a section, nil when there is none. Where whole is
-// set the plan reads all of it, and it is judged if it was so before.
-func (p *planner) verdictOf(ctx context.Context, l live, runs [][]File, whole bool) (*verdict, error) {
-	s := p.t.env.verdicts
-	rows := int64(0)
-	for _, r := range runs {
-		rows += runRows(r)
-	}
-	if rows < s.least {
-		return nil, nil
-	}
-	k := p.verdictKey(l, runs)
-	v, judge, err := s.enter(ctx, k, whole && p.settles())
-	if err != nil {
-		return nil, err
-	}
-	if judge {
-		defer func() { s.leave(k, v) }()
-		if v, err = p.judge(ctx, l, runs, rows); err != nil {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			v = nil // the merge will say what is wrong, if it comes to it
-		}
-		if v != nil {
-			v.key = k
-			p.report.Judged++
-		}
-	}
-	if v != nil {
-		p.report.Remembered++
-	}
-	return v, nil
-}
+// sectionKey is the identity of a section, and of all but its files.
+type sectionKey struct{ context, files verdictKey }
 
-// verdictKey makes the identity of a section.
-func (p *planner) verdictKey(l live, runs [][]File) verdictKey {
+// sectionKey makes the identity of a section.
+func (p *planner) sectionKey(l live, runs [][]File) (k sectionKey) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s %t %t %t %t", p.bucketDir(l.part, l.Bucket), p.mergeEngine(), p.ignoreDelete(), p.read.seqDesc, p.read.snapshot, p.looksUp())
 	fields := func(cols []int) {
@@ -182,17 +185,25 @@ func (p *planner) verdictKey(l live, runs [][]File) verdictKey {
 	if p.folds([][][]File{runs}) != nil {
 		p.foldKey(h)
 	}
+	k.context = verdictKey(h.Sum(nil))
 	for _, r := range runs {
 		fmt.Fprintf(h, "\nrun")
 		for i := range r {
-			m := r[i].Meta
-			fmt.Fprintf(h, "\n%s %d %d %d %d %d %d %d", m.Name, m.Level, m.Rows, m.DeleteRows, m.MinSequence, m.MaxSequence, m.SchemaID, m.Source)
-			if d := r[i].DV; d != nil {
-				fmt.Fprintf(h, " %s %d %d", d.Path, d.Offset, d.Length)
-			}
+			fmt.Fprintf(h, "\n%s", r[i].identity())
 		}
 	}
-	return verdictKey(h.Sum(nil))
+	k.files = verdictKey(h.Sum(nil))
+	return k
+}
+
+// identity tells a file, as it is read, from all others.
+func (f *File) identity() string {
+	m := f.Meta
+	s := fmt.Sprintf("%s %d %d %d %d %d %d %d", m.Name, m.Level, m.Rows, m.DeleteRows, m.MinSequence, m.MaxSequence, m.SchemaID, m.Source)
+	if d := f.DV; d != nil {
+		s += fmt.Sprintf(" %s %d %d", d.Path, d.Offset, d.Length)
+	}
+	return s
 }
 
 // foldKey adds what decides how many rows an engine makes of versions: any column and
@@ -213,38 +224,20 @@ func (p *planner) foldKey(h hash.Hash) {
 
 // planJudged plans the sections of a bucket that have a verdict. It returns the files
 // that are left to others, without those whose keys do not match.
-func (p *planner) planJudged(ctx context.Context, spans []mergetree.Span, kept []live, gone []bool, merges func(*mergetree.Section) bool,
-	file func(live) File, vectorMode bool, raw *[]File, merge *[]mergeSection,
-) ([]mergetree.Span, error) {
-	done := make([]bool, len(kept))
-	at := map[*manifest.DataFile]int{}
-	for _, s := range mergetree.IntervalPartition(spans) {
-		if !merges(&s) {
+func (p *planner) planJudged(b *keyedBucket, raw *[]File, merge *[]mergeSection) ([]mergetree.Span, error) {
+	done := make([]bool, len(b.kept))
+	for _, s := range b.sections {
+		if s.v == nil {
 			continue
 		}
-		whole := p.read.keyFrom == nil && p.read.keyTo == nil
-		runs := make([][]File, len(s.Runs))
-		for k, r := range s.Runs {
-			for _, i := range r {
-				whole = whole && !gone[i]
-				at[kept[i].File] = i
-				runs[k] = append(runs[k], file(kept[i]))
-			}
-		}
-		v, err := p.verdictOf(ctx, kept[s.Runs[0][0]], runs, whole)
-		if err != nil {
-			return nil, err
-		}
-		if v == nil {
-			continue
-		}
-		files, fold, err := p.addJudged(runs, v, func(f *File) (byKey, byValue bool, err error) {
-			i := at[f.Meta]
-			p.countLevel0(kept[i], vectorMode)
-			if gone[i] {
+		p.report.Remembered++
+		files, fold, err := p.addJudged(s.runs, s.v, func(f *File) (byKey, byValue bool, err error) {
+			i := s.at[f.Meta]
+			p.countLevel0(b.kept[i], b.vectorMode)
+			if b.gone[i] {
 				return true, true, nil
 			}
-			ok, err := p.mayMatch(kept[i], true)
+			ok, err := p.mayMatch(b.kept[i], true)
 			return false, !ok, err
 		})
 		if err != nil {
@@ -254,17 +247,15 @@ func (p *planner) planJudged(ctx context.Context, spans []mergetree.Span, kept [
 		if fold != nil {
 			*merge = append(*merge, *fold)
 		}
-		for _, r := range s.Runs {
-			for _, i := range r {
-				done[i] = true
-			}
+		for _, i := range s.at {
+			done[i] = true
 		}
 	}
-	out := spans[:0]
-	for _, s := range spans {
+	out := b.spans[:0]
+	for _, s := range b.spans {
 		switch {
 		case done[s.Item]:
-		case gone[s.Item]:
+		case b.gone[s.Item]:
 			p.skip("stats", 1)
 		default:
 			out = append(out, s)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
 
 // reopened is w's table in another environment.
@@ -84,20 +86,49 @@ func TestVerdictHistory(t *testing.T) {
 		cases = append(cases, engineCase{fmt.Sprint(extra), nil, extra})
 	}
 	remembered := int64(0)
+	var derived atomic.Int64
 	for i := range testkit.Rounds(2) {
 		for _, c := range cases {
-			remembered += verdictRound(t, r, c)
+			remembered += verdictRound(t, r, c, &derived)
 			if t.Failed() {
 				t.Fatalf("%s, round %d of seed %d", c.name, i, seed)
 			}
 		}
 	}
-	if remembered == 0 {
-		t.Error("nothing was remembered")
+	if remembered == 0 || derived.Load() == 0 {
+		t.Errorf("%d remembered, %d derived", remembered, derived.Load())
 	}
+	t.Logf("%d remembered, %d derived", remembered, derived.Load())
 }
 
-func verdictRound(t *testing.T, r *rand.Rand, c engineCase) (remembered int64) {
+// verdictDiff says in what a differs from b.
+func verdictDiff(a, b *verdict) string {
+	if a.rows != b.rows {
+		return fmt.Sprintf("%d rows, not %d", a.rows, b.rows)
+	}
+	for i, x := range []map[string]*mergetree.RowSet{a.live, a.folded} {
+		y := []map[string]*mergetree.RowSet{b.live, b.folded}[i]
+		if len(x) != len(y) {
+			return fmt.Sprintf("set %d: %d files, not %d", i, len(x), len(y))
+		}
+		for name, s := range x {
+			z := y[name]
+			if z == nil || s.Count() != z.Count() {
+				return fmt.Sprintf("set %d: file %s", i, name)
+			}
+			for from := int64(0); s.Count() > 0 && from < 1<<20; from += 4096 {
+				k, all := s.Keep(from, 4096, nil)
+				l, ally := z.Keep(from, 4096, nil)
+				if all != ally || !slices.Equal(k, l) {
+					return fmt.Sprintf("set %d: file %s, rows from %d", i, name, from)
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func verdictRound(t *testing.T, r *rand.Rand, c engineCase, derived *atomic.Int64) (remembered int64) {
 	ctx := context.Background()
 	s := tableSchema(t, c.opts, []string{"k"}, append([]string{"k INT", "l STRING"}, engineColumns...)...)
 	rowColumn(s)
@@ -107,9 +138,20 @@ func verdictRound(t *testing.T, r *rand.Rand, c engineCase) (remembered int64) {
 		o.FoldedBytes = 1 << 12 // too little
 	}
 	with := w.reopened(o)
+	with.env.verdicts.derived = func(j *judging, v *verdict) {
+		want, err := j.merge(ctx)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			return
+		}
+		if d := verdictDiff(v, want); d != "" {
+			t.Errorf("%s: a derived verdict differs: %s", c.name, d)
+		}
+		derived.Add(1)
+	}
 	without := w.reopened(EnvOptions{VerdictBytes: -1})
 	span := []int64{5, 60, 400}[r.IntN(3)]
-	for range 6 {
+	for range 9 {
 		switch r.IntN(6) {
 		case 0:
 			w.publish()
@@ -192,6 +234,7 @@ func TestVerdictOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.env.forgetMerges()
 	gone, cancel := context.WithCancelCause(ctx)
 	cancel(errors.New("enough"))
 	if _, err := s.Plan(gone, Scan{Limit: -1}); err == nil {
