@@ -31,7 +31,7 @@ type keyFiles struct {
 	done chan struct{}         // closed when the database is being closed
 
 	mu   sync.Mutex      // guards held
-	held map[string]bool // tables in memory that should be on the disk
+	held map[string]bool // tables in memory that should be on the disk: whether they are whole
 }
 
 // keyFlush is what the database calls writing a memtable.
@@ -51,7 +51,8 @@ func (k *keyFiles) onDisk(name string) (string, bool) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return filepath.Join(k.dir, filepath.Base(name)), !k.held[name]
+	_, held := k.held[name]
+	return filepath.Join(k.dir, filepath.Base(name)), !held
 }
 
 // failed remembers why the disk takes nothing.
@@ -59,12 +60,16 @@ func (k *keyFiles) failed(err error) { k.bad.Store(&err) }
 
 // room reports an error while the disk takes nothing: it tries again.
 func (k *keyFiles) room() error {
-	if k.bad.Load() == nil {
+	bad := k.bad.Load()
+	if bad == nil {
 		return nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for name := range k.held {
+	for name, whole := range k.held {
+		if !whole {
+			return *bad // it is being written
+		}
 		f, err := k.FS.Open(name)
 		if err != nil {
 			return err
@@ -208,7 +213,7 @@ func (f *keyFile) toMemory(why error) error {
 	}
 	f.File, f.memory = m, true
 	f.k.mu.Lock()
-	f.k.held[f.name] = true
+	f.k.held[f.name] = false
 	f.k.mu.Unlock()
 	return nil
 }
@@ -229,13 +234,19 @@ func (f *keyFile) Write(b []byte) (int, error) {
 // Close ends writing. A file whose bytes did not all get to the disk is written again.
 func (f *keyFile) Close() error {
 	err := f.File.Close()
-	if err == nil || f.memory {
-		return err
+	if err != nil && !f.memory {
+		if err = f.toMemory(err); err == nil {
+			err = f.File.Close()
+		}
 	}
-	if err := f.toMemory(err); err != nil {
-		return err
+	if err == nil && f.memory {
+		f.k.mu.Lock()
+		if _, ok := f.k.held[f.name]; ok { // not removed meanwhile
+			f.k.held[f.name] = true
+		}
+		f.k.mu.Unlock()
 	}
-	return f.File.Close()
+	return err
 }
 
 // Sync does nothing, as do the others of its kind.
