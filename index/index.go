@@ -4,6 +4,7 @@
 package index
 
 import (
+	"errors"
 	"io"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -56,6 +57,11 @@ type Sorter interface {
 	Top(n int, descending, nullsFirst bool, live *roaring.Bitmap) (*roaring.Bitmap, error)
 }
 
+// ErrCannotHold is wrapped by errors of a Builder about rows that its encoding has
+// no place for: a value, or more of them than it can count. The file can still be
+// written, without this index.
+var ErrCannotHold = errors.New("an index cannot hold the rows")
+
 // Source is the bytes of one index of one file. They are read as they are needed.
 type Source interface {
 	io.ReaderAt
@@ -84,7 +90,7 @@ type Kind interface {
 // Builder makes one index of one file. Not safe for concurrent use.
 type Builder interface {
 	// Append adds the values of the next rows, in order and without gaps: an array of
-	// types.Type.Arrow(), or a dictionary of it.
+	// types.Type.Arrow(), or a dictionary of it. After an error the Builder is of no use.
 	Append(a arrow.Array) error
 	// Bytes is the memory held.
 	Bytes() int64

@@ -49,7 +49,7 @@ func (b *builder) Bytes() int64 {
 func (b *builder) Append(a arrow.Array) error {
 	n := a.Len()
 	if len(b.rows)+n > math.MaxInt32 {
-		return fmt.Errorf("bitmap index of more than 2^31 rows")
+		return fmt.Errorf("%w: bitmap of more than 2^31 rows", index.ErrCannotHold)
 	}
 	from := len(b.rows)
 	b.rows = slices.Grow(b.rows, n)[:from+n]
@@ -306,7 +306,7 @@ func write[K int64 | string](b *builder, keys []K, order []int32, c codec[K]) ([
 		body = appendRoaring(body, rows)
 		e.length = int32(len(body)) - e.offset
 		if len(body) > math.MaxInt32 {
-			return e, fmt.Errorf("bitmap index of more than 2 GB")
+			return e, fmt.Errorf("%w: bitmap of more than 2 GB", index.ErrCannotHold)
 		}
 		return e, nil
 	}
@@ -354,7 +354,7 @@ func write[K int64 | string](b *builder, keys []K, order []int32, c codec[K]) ([
 		}
 	}
 	if len(out)+len(body) > math.MaxInt32 {
-		return nil, fmt.Errorf("bitmap index of more than 2 GB")
+		return nil, fmt.Errorf("%w: bitmap of more than 2 GB", index.ErrCannotHold)
 	}
 	return append(out, body...), nil
 }
@@ -386,7 +386,7 @@ func appendBlocks[K int64 | string](out []byte, keys []K, entries []entry, c cod
 			blocks++
 		}
 		if n++; len(area)+len(block) > math.MaxInt32 {
-			return nil, fmt.Errorf("bitmap index of more than 2 GB")
+			return nil, fmt.Errorf("%w: bitmap of more than 2 GB", index.ErrCannotHold)
 		}
 	}
 	if n > 0 {

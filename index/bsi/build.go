@@ -49,7 +49,7 @@ func (k Kind) Create(t types.Type, o index.Options) (index.Builder, error) {
 // Append adds rows.
 func (b *Builder) Append(a arrow.Array) error {
 	if b.rows += int64(a.Len()); b.rows > math.MaxInt32 {
-		return fmt.Errorf("bsi index of more than %d rows", math.MaxInt32)
+		return fmt.Errorf("%w: bsi of more than %d rows", index.ErrCannotHold, math.MaxInt32)
 	}
 	if d, ok := a.(*array.Dictionary); ok {
 		return b.appendDictionary(d)
@@ -108,7 +108,7 @@ func (b *Builder) add(x int64) error {
 		b.inP |= 1 << b.filled
 		b.pos.max = max(b.pos.max, uint64(x))
 	case x == math.MinInt64:
-		return fmt.Errorf("bsi index cannot hold %d", x)
+		return fmt.Errorf("%w: bsi of %d", index.ErrCannotHold, x)
 	default:
 		b.n[b.filled] = uint64(-x)
 		b.inN |= 1 << b.filled
@@ -159,7 +159,7 @@ func (b *Builder) Finish() ([]byte, error) {
 		}
 	}
 	if len(out) > math.MaxInt32 {
-		return nil, fmt.Errorf("bsi index of %d bytes", len(out))
+		return nil, fmt.Errorf("%w: bsi of %d bytes", index.ErrCannotHold, len(out))
 	}
 	return out, nil
 }

@@ -91,7 +91,7 @@ func parseSize(s string) (int, error) {
 // Append adds rows.
 func (b *Builder) Append(a arrow.Array) error {
 	if int64(len(b.rows))+int64(a.Len()) > math.MaxInt32 {
-		return fmt.Errorf("range-bitmap index of more than %d rows", math.MaxInt32)
+		return fmt.Errorf("%w: range-bitmap of more than %d rows", index.ErrCannotHold, math.MaxInt32)
 	}
 	b.rows = slices.Grow(b.rows, a.Len())
 	if d, ok := a.(*array.Dictionary); ok {
@@ -241,7 +241,7 @@ func (b *Builder) Finish() ([]byte, error) {
 	out = append(append(out, head...), body...)
 	out, err := b.slices(out, order)
 	if err == nil && len(out) > math.MaxInt32 {
-		err = fmt.Errorf("range-bitmap index of %d bytes", len(out))
+		err = fmt.Errorf("%w: range-bitmap of %d bytes", index.ErrCannotHold, len(out))
 	}
 	return out, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -169,21 +170,34 @@ func (j *job) useSchema(s *schema.Table) error {
 // durable before it, and the bytes of the data files. A file that only changes
 // its level is there already.
 func (j *job) newFiles() (paths []string, bytes int64, err error) {
-	gone := map[string]bool{}
+	old := map[string][]string{} // side files by data file
 	for i := range j.files {
 		if e := &j.files[i]; e.Kind == manifest.Delete {
-			gone[e.File.Name] = true
+			old[e.File.Name] = e.File.ExtraFiles
 		}
 	}
 	for _, list := range [][]manifest.Entry{j.files, j.changelog} {
 		for i := range list {
 			e := &list[i]
-			if e.Kind != manifest.Add || gone[e.File.Name] {
+			if e.Kind != manifest.Add {
+				continue
+			}
+			sides, stays := old[e.File.Name]
+			if stays && len(e.File.ExtraFiles) == 0 {
 				continue
 			}
 			ps, err := j.p.o.Files.DataPaths(j.sch, e)
 			if err != nil {
 				return nil, 0, err
+			}
+			if stays {
+				// Only what is new beside it, in the order of ExtraFiles.
+				for k, x := range e.File.ExtraFiles {
+					if !slices.Contains(sides, x) {
+						paths = append(paths, ps[1+k])
+					}
+				}
+				continue
 			}
 			paths = append(paths, ps...)
 			bytes += e.File.Size

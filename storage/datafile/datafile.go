@@ -1,5 +1,5 @@
 // Package datafile writes the data files of one bucket and describes them as
-// manifests do: rolling, key and value statistics, file names.
+// manifests do: rolling, key and value statistics, file names, file indexes.
 package datafile
 
 import (
@@ -31,6 +31,9 @@ type Options struct {
 	Prefix string
 	// RollBytes is where a file ends and the next begins; 0 = target-file-size.
 	RollBytes int64
+	// NoIndexes leaves out the file indexes that the table's options ask for: of files
+	// that no query with a condition reads, as changelog files.
+	NoIndexes bool
 }
 
 // Writer writes rows into files. In a primary-key table rows come in (key,
@@ -42,8 +45,9 @@ type Writer interface {
 	// Written returns the bytes written so far, finished files and the open one.
 	Written() int64
 	// Close finishes the last file and describes all of them, in order. The files
-	// are not synced.
+	// are not synced, nor are their side files (DataFile.ExtraFiles, in the same
+	// directory).
 	Close(ctx context.Context) ([]*manifest.DataFile, error)
-	// Abort deletes every file written.
+	// Abort deletes every file written, side files too.
 	Abort(ctx context.Context) error
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
+	"github.com/paimon-sql/paimon-sql/storage/fileindex"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -52,12 +53,14 @@ type writer struct {
 	ext   string
 	uuid  string
 	names int
-	seq   int64 // of the next row of an append table
+	seq   int64             // of the next row of an append table
+	index *fileindex.Config // nil = no indexes
 
 	cur     *open
 	done    []*manifest.DataFile
 	written int64 // bytes of finished files
-	charged int64
+	charged int64 // of what the format holds of the open file
+	indexed int64 // charged, of what its indexes hold
 	closed  bool
 }
 
@@ -67,6 +70,7 @@ type open struct {
 	io        fileio.Writer
 	out       *counter
 	w         format.Writer
+	index     *fileindex.Writer // nil = none
 	rows      int64
 	deletes   int64
 	seqLo     int64
@@ -145,6 +149,11 @@ func New(o Options) (Writer, error) {
 	}
 	if err := w.layout(); err != nil {
 		return nil, err
+	}
+	if !o.NoIndexes {
+		if w.index, err = fileindex.Parse(t, o.Schema.Fields); err != nil {
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -298,11 +307,19 @@ func (w *writer) step(ctx context.Context, cols []arrow.Array, n int, seq []int6
 	if err := f.w.Write(all, n); err != nil {
 		return fmt.Errorf("write %s: %w", f.name, err)
 	}
+	if f.index != nil {
+		if err := f.index.Append(cols, n); err != nil {
+			return fmt.Errorf("write %s: %w", f.name, err)
+		}
+	}
 	f.rows += int64(n)
 	if f.w.EstimatedSize() >= w.roll {
-		return w.finish()
+		return w.finish(ctx)
 	}
-	return w.charge()
+	if err := w.charge(); err != nil || f.index == nil {
+		return err
+	}
+	return w.chargeIndex(ctx)
 }
 
 // charge accounts for what the open file has in memory. Where the account
@@ -330,9 +347,9 @@ func (w *writer) charge() error {
 }
 
 func (w *writer) uncharge() {
-	if w.charged > 0 {
-		w.o.Account.Shrink(w.charged)
-		w.charged = 0
+	if n := w.charged + w.indexed; n > 0 {
+		w.o.Account.Shrink(n)
+		w.charged, w.indexed = 0, 0
 	}
 }
 
@@ -350,15 +367,23 @@ func (w *writer) start(ctx context.Context) error {
 		_ = out.Abort()
 		return err
 	}
+	if w.index != nil {
+		if f.index, err = w.index.NewWriter(); err != nil {
+			_, _ = f.w.Close()
+			_ = f.out.close()
+			_ = out.Abort()
+			return err
+		}
+	}
 	w.cur = f
 	return nil
 }
 
 // finish ends the open file and describes it.
-func (w *writer) finish() error {
+func (w *writer) finish(ctx context.Context) error {
 	f := w.cur
 	w.cur = nil
-	w.uncharge()
+	defer w.uncharge()
 	stats, err := f.w.Close()
 	if err2 := f.out.close(); err == nil {
 		err = err2
@@ -377,6 +402,11 @@ func (w *writer) finish() error {
 		DeleteRows: f.deletes, Source: w.o.Source, FirstRowID: -1,
 	}
 	w.done = append(w.done, m)
+	if f.index != nil {
+		if err := w.finishIndex(ctx, m, f); err != nil {
+			return fmt.Errorf("write indexes of %s: %w", f.name, err)
+		}
+	}
 	return w.describe(m, f, stats)
 }
 
@@ -437,10 +467,10 @@ func (w *writer) Written() int64 {
 }
 
 // Close finishes the last file and describes all of them.
-func (w *writer) Close(context.Context) ([]*manifest.DataFile, error) {
+func (w *writer) Close(ctx context.Context) ([]*manifest.DataFile, error) {
 	w.closed = true
 	if w.cur != nil {
-		if err := w.finish(); err != nil {
+		if err := w.finish(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -461,6 +491,9 @@ func (w *writer) Abort(ctx context.Context) error {
 	var names []string
 	for _, m := range w.done {
 		names = append(names, w.o.Dir+m.Name)
+		for _, x := range m.ExtraFiles {
+			names = append(names, w.o.Dir+x)
+		}
 	}
 	w.done = nil
 	if len(names) > 0 {

@@ -24,6 +24,9 @@ import (
 //
 // Source: FileIndexOptions.java.
 const (
+	// Suffix is what the names of files that hold a container end with.
+	Suffix = ".index"
+
 	prefix           = "file-index."
 	columnsSuffix    = ".columns"
 	defaultThreshold = 500
@@ -46,6 +49,15 @@ func (c *Column) Container() string {
 		return index.MapColumn(c.Name, c.Key)
 	}
 	return c.Name
+}
+
+// create starts the index of a file.
+func (c *Column) create() (index.Builder, error) {
+	b, err := c.Kind.Create(c.Type, c.Options)
+	if err != nil {
+		return nil, &OptionError{prefix + c.Kind.Name() + "." + c.Container(), err.Error()}
+	}
+	return b, nil
 }
 
 // Config is what a table's options ask for.
@@ -93,6 +105,11 @@ func Parse(o schema.Options, fields types.Schema) (*Config, error) {
 	}
 	if len(c.Columns) == 0 {
 		return nil, nil
+	}
+	for i := range c.Columns {
+		if _, err := c.Columns[i].create(); err != nil {
+			return nil, err // its options
+		}
 	}
 	slices.SortStableFunc(c.Columns, func(a, b Column) int {
 		if a.Field != b.Field {

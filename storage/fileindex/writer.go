@@ -1,6 +1,7 @@
 package fileindex
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -8,20 +9,22 @@ import (
 	"github.com/paimon-sql/paimon-sql/index"
 )
 
-// Writer makes the indexes of one data file. Not safe for concurrent use.
+// Writer makes the indexes of one data file. An index that cannot hold a value of the
+// file (a bsi has no place for -2^63), or would be too large, is left out of that file:
+// readers take an index that is not there as one that says nothing. Java refuses the
+// row instead. Not safe for concurrent use.
 type Writer struct {
 	c     *Config
-	build []index.Builder
+	build []index.Builder // nil = left out
 }
 
 // NewWriter starts the indexes of a file.
 func (c *Config) NewWriter() (*Writer, error) {
 	w := &Writer{c: c, build: make([]index.Builder, len(c.Columns))}
 	for i := range c.Columns {
-		x := &c.Columns[i]
-		b, err := x.Kind.Create(x.Type, x.Options)
+		b, err := c.Columns[i].create()
 		if err != nil {
-			return nil, &OptionError{prefix + x.Kind.Name() + "." + x.Container(), err.Error()}
+			return nil, err
 		}
 		w.build[i] = b
 	}
@@ -42,11 +45,16 @@ func (w *Writer) Append(cols []arrow.Array, n int) error {
 			if i > 0 && w.c.Columns[i-1].Container() == x.Container() {
 				a = last // another kind over the same values
 			} else {
-				a = valuesUnder(a, x.Key, x.Type)
+				a = valuesUnder(a, x.Key)
 			}
 		}
 		last = a
-		if err := w.build[i].Append(a); err != nil {
+		if w.build[i] == nil {
+			continue
+		}
+		if err := w.build[i].Append(a); errors.Is(err, index.ErrCannotHold) {
+			w.build[i] = nil
+		} else if err != nil {
 			return fmt.Errorf("%s index of %s: %w", x.Kind.Name(), x.Container(), err)
 		}
 	}
@@ -57,21 +65,40 @@ func (w *Writer) Append(cols []arrow.Array, n int) error {
 func (w *Writer) Bytes() int64 {
 	n := int64(0)
 	for _, b := range w.build {
-		n += b.Bytes()
+		if b != nil {
+			n += b.Bytes()
+		}
 	}
 	return n
 }
 
-// Finish returns the container.
+// Finish returns the container; nil when it would hold no index.
 func (w *Writer) Finish() ([]byte, error) {
-	out := make([]index.Index, len(w.build))
+	out, err := w.Indexes()
+	if err != nil || len(out) == 0 {
+		return nil, err
+	}
+	return index.WriteContainer(out)
+}
+
+// Indexes is Finish, but returns the indexes one by one, in the order of the Config's
+// columns. Those that were left out are not among them.
+func (w *Writer) Indexes() ([]index.Index, error) {
+	out := make([]index.Index, 0, len(w.build))
 	for i, b := range w.build {
+		if b == nil {
+			continue
+		}
 		data, err := b.Finish()
+		if errors.Is(err, index.ErrCannotHold) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		x := &w.c.Columns[i]
-		out[i] = index.Index{Column: x.Container(), Kind: x.Kind.Name(), Data: data}
+		out = append(out, index.Index{Column: x.Container(), Kind: x.Kind.Name(), Data: data})
+		w.build[i] = nil // what it holds is no longer needed
 	}
-	return index.WriteContainer(out)
+	return out, nil
 }

@@ -679,7 +679,7 @@ func (c *compaction) rewriteVersions(ctx context.Context, j *job, im *piece, spl
 			files = told
 		}
 		for _, f := range files {
-			out.made = append(out.made, j.dir+"/"+f.Name)
+			out.made = append(out.made, dataPaths(j.dir, f)...)
 			out.written += f.Size
 			if p == log {
 				e := j.like
@@ -716,7 +716,7 @@ func (c *compaction) newPipe(ctx context.Context, fail context.CancelCauseFunc, 
 		if o.Table, o.Prefix, err = changelogOptions(c.p.options); err != nil {
 			return nil, err
 		}
-		o.Source = 0
+		o.Source, o.NoIndexes = 0, true
 	}
 	w, err := datafile.New(o)
 	if err != nil {

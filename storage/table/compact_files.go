@@ -156,10 +156,12 @@ func (t *FileStore) lay(ctx context.Context, files bucketFiles, list string) (in
 			id := commit.BucketID{Partition: string(e.Partition), Bucket: e.Bucket}
 			b := files[id]
 			if e.Kind == manifest.Delete {
-				if _, ok := b[fileIDOf(e)]; ok {
+				// A file that has got other indexes is deleted and added under one
+				// fileID, in either order.
+				if have, ok := b[fileIDOf(e)]; ok && have.Identity() == e.Identity() {
 					n--
+					delete(b, fileIDOf(e))
 				}
-				delete(b, fileIDOf(e))
 				if len(b) == 0 {
 					delete(files, id)
 				}
@@ -169,7 +171,9 @@ func (t *FileStore) lay(ctx context.Context, files bucketFiles, list string) (in
 				b = map[fileID]manifest.Entry{}
 				files[id] = b
 			}
-			n++
+			if _, ok := b[fileIDOf(e)]; !ok {
+				n++
+			}
 			b[fileIDOf(e)] = *e
 		}
 	}

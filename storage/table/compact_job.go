@@ -97,7 +97,7 @@ func (c *compaction) write(ctx context.Context, j *job, r SplitReader, level int
 		return nil, err
 	}
 	for _, f := range files {
-		out.made = append(out.made, j.dir+"/"+f.Name)
+		out.made = append(out.made, dataPaths(j.dir, f)...)
 		out.written += f.Size
 	}
 	return files, nil

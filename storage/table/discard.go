@@ -3,6 +3,7 @@ package table
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
@@ -59,12 +60,13 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 	if err != nil {
 		return err
 	}
-	// A file that goes from one level to another is deleted and added under one
-	// name: it is the table's.
-	kept := map[string]bool{}
+	// A file that goes from one level to another, or that gets other indexes, is
+	// deleted and added under one name: it is the table's, and so are the side files
+	// that it has had.
+	kept := map[string][]string{}
 	for i := range c.Files {
 		if c.Files[i].Kind == manifest.Delete {
-			kept[c.Files[i].File.Name] = true
+			kept[c.Files[i].File.Name] = c.Files[i].File.ExtraFiles
 		}
 	}
 	var names []string
@@ -72,7 +74,7 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 	for _, list := range [][]manifest.Entry{c.Files, c.Changelog} {
 		for i := range list {
 			e := &list[i]
-			if e.Kind != manifest.Add || kept[e.File.Name] {
+			if e.Kind != manifest.Add {
 				continue
 			}
 			dir, err := p.dir(e.Partition, e.Bucket)
@@ -80,7 +82,17 @@ func (t *FileStore) Discard(ctx context.Context, c commit.Changes) error {
 				errs = append(errs, err)
 				continue
 			}
-			names = append(names, dataPaths(dir, e.File)...)
+			paths := dataPaths(dir, e.File)
+			sides, stays := kept[e.File.Name]
+			if !stays {
+				names = append(names, paths...)
+				continue
+			}
+			for k, x := range e.File.ExtraFiles {
+				if !slices.Contains(sides, x) {
+					names = append(names, paths[1+k])
+				}
+			}
 		}
 	}
 	for _, e := range c.Indexes {

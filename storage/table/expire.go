@@ -469,6 +469,7 @@ func (x *eraser) cleanDirectories(ctx context.Context) {
 func (x *eraser) removedData(ctx context.Context, states []*snapshot.Snapshot) ([]string, error) {
 	held := map[int64]map[string]bool{} // by tagged snapshot
 	var out []string
+	var now map[string]bool // the paths of the last of states
 	seen := map[string]bool{}
 	for _, s := range states[1:] {
 		entries, err := x.b.publisher.Delta(ctx, s)
@@ -478,16 +479,9 @@ func (x *eraser) removedData(ctx context.Context, states []*snapshot.Snapshot) (
 		if err != nil {
 			return nil, err
 		}
-		removed := map[string]*manifest.Entry{}
-		for _, e := range entries {
-			if e.Kind == manifest.Delete {
-				removed[e.File.Name] = e
-			}
-		}
-		for _, e := range entries {
-			if e.Kind == manifest.Add {
-				delete(removed, e.File.Name)
-			}
+		removed, err := x.removedPaths(entries)
+		if err != nil {
+			return nil, err
 		}
 		if len(removed) == 0 {
 			continue
@@ -501,20 +495,65 @@ func (x *eraser) removedData(ctx context.Context, states []*snapshot.Snapshot) (
 				held[tag.ID] = tagged
 			}
 		}
-		for _, e := range removed {
-			ps, err := x.files.DataPaths(x.sch, e)
-			if err != nil {
-				return nil, err
-			}
-			if tagged[ps[0]] {
+		for _, r := range removed {
+			if tagged[r.path] || seen[r.path] || x.foreign[r.path] {
 				continue
 			}
-			x.buckets[path.Dir(ps[0])] = true
-			for _, p := range ps {
-				if !seen[p] && !x.foreign[p] {
-					seen[p] = true
-					out = append(out, p)
+			if r.side {
+				// Java names the index that a file gets again as the one before the last.
+				if now == nil {
+					if now, err = x.livePaths(ctx, states[len(states)-1]); err != nil {
+						return nil, err
+					}
 				}
+				if now[r.path] {
+					continue
+				}
+			}
+			x.buckets[path.Dir(r.path)] = true
+			seen[r.path] = true
+			out = append(out, r.path)
+		}
+	}
+	return out, nil
+}
+
+// removedPath is a file that a delta removed; side says that it was beside a data
+// file that stays.
+type removedPath struct {
+	path string
+	side bool
+}
+
+// removedPaths returns what the entries of a delta remove: data files with what is
+// beside them, and of those that change their level or their indexes what is no
+// longer beside them.
+func (x *eraser) removedPaths(entries []*manifest.Entry) ([]removedPath, error) {
+	removed := map[string]*manifest.Entry{}
+	for _, e := range entries {
+		if e.Kind == manifest.Delete {
+			removed[e.File.Name] = e
+		}
+	}
+	stay := map[string]*manifest.DataFile{}
+	for _, e := range entries {
+		if e.Kind == manifest.Add && removed[e.File.Name] != nil {
+			stay[e.File.Name] = e.File
+		}
+	}
+	var out []removedPath
+	for name, e := range removed {
+		ps, err := x.files.DataPaths(x.sch, e)
+		if err != nil {
+			return nil, err
+		}
+		kept := stay[name]
+		if kept == nil {
+			out = append(out, removedPath{ps[0], false})
+		}
+		for k, side := range e.File.ExtraFiles {
+			if kept == nil || !slices.Contains(kept.ExtraFiles, side) {
+				out = append(out, removedPath{ps[1+k], kept != nil})
 			}
 		}
 	}

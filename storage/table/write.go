@@ -382,6 +382,7 @@ func (w *tableWriter) newFile(n uint32, first int64, charged bool) (datafile.Wri
 	}
 	if w.r.targets[n].bucket == postponeBucket {
 		o.Prefix = w.st.postponePrefix()
+		o.NoIndexes = true // only the compaction that gives its rows their buckets reads it
 	}
 	return datafile.New(o)
 }
@@ -521,7 +522,7 @@ func (w *tableWriter) Abort(ctx context.Context) error {
 		for _, list := range [][]manifest.Entry{t.entries, t.log} {
 			for _, e := range list {
 				if e.Kind == manifest.Add {
-					names = append(names, w.r.targets[n].dir+e.File.Name)
+					names = append(names, dataPaths(trimSlash(w.r.targets[n].dir), e.File)...)
 				}
 			}
 		}

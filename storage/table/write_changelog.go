@@ -57,7 +57,7 @@ func (w *tableWriter) newChangelog(n uint32) (datafile.Writer, error) {
 		return nil, err
 	}
 	return datafile.New(datafile.Options{
-		IO: w.t.env.IO, Dir: w.r.targets[n].dir, Format: w.format, Schema: w.st.schema, Table: o, Prefix: prefix,
+		IO: w.t.env.IO, Dir: w.r.targets[n].dir, Format: w.format, Schema: w.st.schema, Table: o, Prefix: prefix, NoIndexes: true,
 	})
 }
 

@@ -229,7 +229,7 @@ func (w *tableWriter) rewrite(ctx context.Context, d *deletePlan, l *live, gone 
 		return nil, err
 	}
 	for _, m := range files {
-		w.rewritten = append(w.rewritten, dir+"/"+m.Name)
+		w.rewritten = append(w.rewritten, dataPaths(dir, m)...)
 	}
 	return files, nil
 }
