@@ -140,12 +140,19 @@ func (d *derived) scan(s table.Scan) table.Scan {
 // stored rewrites a filter on d's columns to one on the table's; what is said of
 // system columns is left to the executor.
 func (d *derived) stored(n predicate.Node) predicate.Node {
-	return predicate.Rewrite(predicate.Simplify(n), func(l *predicate.Leaf) predicate.Node {
+	return predicate.RewriteMaps(predicate.Simplify(n), func(l *predicate.Leaf) predicate.Node {
 		if l.Col < 0 || l.Col >= len(d.src) || d.src[l.Col] < 0 {
 			return nil
 		}
 		c := *l
 		c.Col = d.src[l.Col]
+		return &c
+	}, func(m *predicate.MapLeaf) predicate.Node {
+		if m.Col < 0 || m.Col >= len(d.src) || d.src[m.Col] < 0 {
+			return nil
+		}
+		c := *m
+		c.Col = d.src[m.Col]
 		return &c
 	})
 }

@@ -120,7 +120,7 @@ func (r *TableRelation) scan(s table.Scan) table.Scan {
 // stored rewrites a filter on SQL values to one on stored values; leaves of
 // columns that are converted pass only where that is exact.
 func (r *TableRelation) stored(n predicate.Node) predicate.Node {
-	return predicate.Rewrite(predicate.Simplify(n), func(l *predicate.Leaf) predicate.Node {
+	return predicate.RewriteMaps(predicate.Simplify(n), func(l *predicate.Leaf) predicate.Node {
 		if l.Col < 0 || l.Col >= len(r.convert) || r.convert[l.Col] == nil {
 			return l
 		}
@@ -128,6 +128,11 @@ func (r *TableRelation) stored(n predicate.Node) predicate.Node {
 		c.Type = r.sch.Fields[l.Col].Type
 		if l.Op == predicate.IsNull || l.Op == predicate.IsNotNull || r.convert[l.Col].sameOrder {
 			return &c
+		}
+		return nil
+	}, func(m *predicate.MapLeaf) predicate.Node {
+		if m.Col < 0 || m.Col >= len(r.convert) || r.convert[m.Col] == nil {
+			return m
 		}
 		return nil
 	})

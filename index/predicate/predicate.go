@@ -28,7 +28,7 @@ const (
 	Between    // Args[0] <= x <= Args[1]
 )
 
-// Node is *Leaf, *And, *Or or *Not; nil means "true".
+// Node is *Leaf, *MapLeaf, *And, *Or or *Not; nil means "true".
 type Node interface{ node() }
 
 // Leaf compares one column with constants.
@@ -43,6 +43,15 @@ type Leaf struct {
 	// Type is the column's type; Args are of that type, in Datum form, not NULL.
 	Type types.Type
 	Args []types.Datum
+}
+
+// MapLeaf compares the value that a map column has under a key, NULL where the map is
+// NULL or has no such key. Leaf's column is the map's; its type, which Args follow, is
+// that of the map's values. Only file indexes know of it: to all others it is a
+// condition that nothing is known of.
+type MapLeaf struct {
+	Leaf
+	Key string
 }
 
 // And is true when all are.

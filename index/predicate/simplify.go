@@ -15,6 +15,8 @@ func simplify(n Node, not bool) Node {
 	switch n := n.(type) {
 	case *Leaf:
 		return simplifyLeaf(n, not)
+	case *MapLeaf:
+		return remap(simplifyLeaf(&n.Leaf, not), n.Key)
 	case *Not:
 		return simplify(n.Arg, !not)
 	case *And:
@@ -58,6 +60,21 @@ func simplifyLeaf(l *Leaf, not bool) Node {
 	return &Not{l}
 }
 
+// remap makes leaves of the values under a map's key of plain ones.
+func remap(n Node, key string) Node {
+	switch n := n.(type) {
+	case *Leaf:
+		return &MapLeaf{*n, key}
+	case *Or:
+		for i, a := range n.Args {
+			n.Args[i] = remap(a, key)
+		}
+	case *Not:
+		n.Arg = remap(n.Arg, key)
+	}
+	return n
+}
+
 func conj(args []Node, not bool) Node {
 	out := make([]Node, 0, len(args))
 	for _, a := range args {
@@ -97,41 +114,65 @@ func Disj(nodes ...Node) Node {
 }
 
 // Rewrite replaces every leaf of a simplified n by what f returns, nil meaning
-// "true". The result matches at least the rows that n matches if each
-// replacement does.
-func Rewrite(n Node, f func(*Leaf) Node) Node {
+// "true", and every MapLeaf by "true". The result matches at least the rows that n
+// matches if each replacement does.
+func Rewrite(n Node, f func(*Leaf) Node) Node { return RewriteMaps(n, f, nil) }
+
+// RewriteMaps is Rewrite that replaces a MapLeaf by what m returns.
+func RewriteMaps(n Node, f func(*Leaf) Node, m func(*MapLeaf) Node) Node {
 	switch n := n.(type) {
 	case *Leaf:
 		return f(n)
+	case *MapLeaf:
+		if m != nil {
+			return m(n)
+		}
 	case *And:
 		out := make([]Node, 0, len(n.Args))
 		for _, a := range n.Args {
-			out = append(out, Rewrite(a, f))
+			out = append(out, RewriteMaps(a, f, m))
 		}
 		return Conj(out...)
 	case *Or:
 		out := make([]Node, 0, len(n.Args))
 		for _, a := range n.Args {
-			out = append(out, Rewrite(a, f))
+			out = append(out, RewriteMaps(a, f, m))
 		}
 		return Disj(out...)
 	case *Not:
 		// A looser argument would make a stricter NOT: only an exact replacement,
 		// a leaf for a leaf, may stand here.
-		if l, ok := n.Arg.(*Leaf); ok {
+		switch l := n.Arg.(type) {
+		case *Leaf:
 			if r, ok := f(l).(*Leaf); ok && r.Op == l.Op {
 				return &Not{r}
+			}
+		case *MapLeaf:
+			if m == nil {
+				return nil
+			}
+			switch r := m(l).(type) {
+			case *MapLeaf:
+				if r.Op == l.Op {
+					return &Not{r}
+				}
+			case *Leaf: // of a column that stands for the values under the key
+				if r.Op == l.Op {
+					return &Not{r}
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// Walk calls f for every leaf of n.
+// Walk calls f for every leaf of n, also for those within a MapLeaf.
 func Walk(n Node, f func(*Leaf)) {
 	switch n := n.(type) {
 	case *Leaf:
 		f(n)
+	case *MapLeaf:
+		f(&n.Leaf)
 	case *And:
 		for _, a := range n.Args {
 			Walk(a, f)

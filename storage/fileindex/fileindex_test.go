@@ -95,37 +95,91 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eval := func(l *predicate.Leaf) index.Result {
-		l.Type = fields[l.Col].Type
-		r, err := index.Eval(l, 3, f)
+	eval := func(n predicate.Node) Answer {
+		if l, ok := n.(*predicate.Leaf); ok {
+			l.Type = fields[l.Col].Type
+		}
+		r, err := f.Eval(n, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 0, Args: []types.Datum{int64(3)}}); r.Rows == nil || text(r.Rows.ToArray()) != "[2]" {
+	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 0, Args: []types.Datum{int64(3)}}); r.Rows == nil || text(r.Rows.ToArray()) != "[2]" || r.Kind != "bitmap" {
 		t.Errorf("a = 3: %v", r)
 	}
 	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 0, Args: []types.Datum{int64(2)}}); r.Verdict != index.None {
 		t.Errorf("a = 2: %v", r)
 	}
-	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 1, Args: []types.Datum{"q"}}); r.Verdict == index.None {
+	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 1, Args: []types.Datum{"q"}}); r.Verdict == index.None || r.Kind != "" {
 		t.Errorf("s = q: %v", r)
 	}
-	five := &predicate.Leaf{Op: predicate.Eq, Type: types.Of(types.Int8), Args: []types.Datum{int64(5)}}
-	xs, _, err := f.indexes("m[none]", five.Type)
-	if err != nil || len(xs) != 1 {
-		t.Fatal(xs, err)
+	if r := eval(&predicate.Leaf{Op: predicate.Eq, Col: 1, Args: []types.Datum{"not there"}}); r.Verdict != index.None || r.Kind != "bloom-filter" {
+		t.Errorf("s = not there: %v", r)
 	}
-	if r, err := xs[0].Test(five); err != nil || r.Verdict != index.None {
-		t.Errorf("m[none] = 5: %v %v", r, err)
+	under := func(key string, op predicate.Op, args ...types.Datum) *predicate.MapLeaf {
+		return &predicate.MapLeaf{Key: key, Leaf: predicate.Leaf{Op: op, Col: 2, Type: types.Of(types.Int8), Args: args}}
 	}
-	xs, _, err = f.indexes("m[x]", five.Type)
-	if err != nil || len(xs) != 1 {
-		t.Fatal(xs, err)
+	if r := eval(under("none", predicate.Eq, int64(5))); r.Verdict != index.None || r.Kind != "bloom-filter" {
+		t.Errorf("m[none] = 5: %v", r)
 	}
-	r, err := xs[0].Test(five)
-	if err != nil || r.Rows == nil || text(r.Rows.ToArray()) != "[0]" {
-		t.Errorf("m[x] = 5: %v %v", r, err)
+	if r := eval(under("x", predicate.Eq, int64(5))); r.Rows == nil || text(r.Rows.ToArray()) != "[0]" {
+		t.Errorf("m[x] = 5: %v", r)
+	}
+	if r := eval(&predicate.Not{Arg: under("x", predicate.Eq, int64(5))}); r.Verdict != index.None {
+		t.Errorf("NOT m[x] = 5: %v", r)
+	}
+	if r := eval(&predicate.And{Args: []predicate.Node{under("x", predicate.IsNull), under("y", predicate.Eq, int64(6))}}); r.Rows == nil || text(r.Rows.ToArray()) != "[1 2]" {
+		t.Errorf("m[x] IS NULL: %v", r)
+	}
+}
+
+// TestAmbiguous: where a column has the name that the values under a map's key go by,
+// nothing is said of either.
+func TestAmbiguous(t *testing.T) {
+	both := append(fields[:4:4], types.Field{ID: 4, Name: "m[x]", Type: types.Of(types.Int8)})
+	cfg, err := Parse(schema.Options{"file-index.bitmap.columns": "m[x]"}, fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := cfg.NewWriter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cols []arrow.Array
+	for i, f := range fields {
+		d := types.Datum(nil)
+		if i == 2 {
+			d = []types.KV{{K: "x", V: int64(5)}}
+		}
+		cols = append(cols, vec.FromDatums(f.Type, []types.Datum{d}))
+	}
+	if err := w.Append(cols, 1); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf := predicate.Leaf{Op: predicate.Eq, Type: types.Of(types.Int8), Args: []types.Datum{int64(6)}}
+	for _, fs := range []types.Schema{fields, both} {
+		f, err := Open(index.BytesSource(raw), fs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []predicate.Node{&predicate.MapLeaf{Key: "x", Leaf: leaf}, &leaf} {
+			if m, ok := n.(*predicate.MapLeaf); ok {
+				m.Col = 2
+			} else if leaf.Col = 4; len(fs) < 5 {
+				continue
+			}
+			r, err := f.Eval(n, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if none := r.Verdict == index.None; none != (len(fs) == 4) {
+				t.Errorf("%#v over %d columns: %v", n, len(fs), r)
+			}
+		}
 	}
 }

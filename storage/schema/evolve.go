@@ -117,24 +117,46 @@ func (e *Evolution) Identity(i int) bool {
 func (e *Evolution) Exact(i int) bool { return e.cols[i].exact }
 
 // Predicate moves a simplified predicate on To to From. Leaves that cannot be
-// moved exactly become "true", so the result matches at least the same rows.
+// moved exactly become "true", so the result matches at least the same rows; so do
+// those of the values under a map's key.
 // col maps a column of From to the index that the leaf shall have.
 func (e *Evolution) Predicate(n predicate.Node, col func(int) int) predicate.Node {
-	return predicate.Rewrite(n, func(l *predicate.Leaf) predicate.Node {
-		if l.Col < 0 || l.Col >= len(e.cols) || !e.cols[l.Col].exact {
-			return nil
-		}
-		src := e.cols[l.Col].src
-		f := e.From.Fields[src]
-		for _, a := range l.Args {
-			if !fits(a, f.Type) {
+	return predicate.Rewrite(n, func(l *predicate.Leaf) predicate.Node { return e.leaf(l, col) })
+}
+
+// IndexPredicate is Predicate for file indexes, with what is said of the values under
+// the keys of maps.
+func (e *Evolution) IndexPredicate(n predicate.Node) predicate.Node {
+	return predicate.RewriteMaps(n,
+		func(l *predicate.Leaf) predicate.Node { return e.leaf(l, func(src int) int { return src }) },
+		func(m *predicate.MapLeaf) predicate.Node {
+			if m.Col < 0 || m.Col >= len(e.cols) || !e.Identity(m.Col) {
 				return nil
 			}
+			f, t := e.From.Fields[e.cols[m.Col].src], e.To.Fields[m.Col].Type
+			if t.Kind != types.Map || types.PaimonString(f.Type.WithNotNull(false)) != types.PaimonString(t.WithNotNull(false)) {
+				return nil
+			}
+			c := *m
+			c.Col, c.FieldID, c.Name = e.cols[m.Col].src, f.ID, f.Name
+			return &c
+		})
+}
+
+func (e *Evolution) leaf(l *predicate.Leaf, col func(int) int) predicate.Node {
+	if l.Col < 0 || l.Col >= len(e.cols) || !e.cols[l.Col].exact {
+		return nil
+	}
+	src := e.cols[l.Col].src
+	f := e.From.Fields[src]
+	for _, a := range l.Args {
+		if !fits(a, f.Type) {
+			return nil
 		}
-		c := *l
-		c.Col, c.FieldID, c.Name, c.Type = col(src), f.ID, f.Name, f.Type
-		return &c
-	})
+	}
+	c := *l
+	c.Col, c.FieldID, c.Name, c.Type = col(src), f.ID, f.Name, f.Type
+	return &c
 }
 
 // fits reports whether constant d is a value of type t.
