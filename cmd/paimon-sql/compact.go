@@ -48,8 +48,8 @@ func (a *app) compact(ctx context.Context, args []string) error {
 	fs.String("partition-idle-time", "", "only partitions that got no file for so long, such as '1 d'")
 	fs.String("bucket", "", "buckets to compact, such as '0-3,8'")
 	fs.String("options", "", "table options of this job, as key=value, by comma")
-	fs.String("order", "", "not supported yet: sort append files by zorder, hilbert or order")
-	fs.String("by", "", "not supported yet: columns of --order, by comma")
+	fs.String("order", "", "sort the rows of an append table: zorder, hilbert or order")
+	fs.String("by", "", "columns of --order, by comma")
 	fs.Bool("expire", true, "expire snapshots as the table's options say after a compaction")
 	fs.Bool("watch", false, "go on until stopped")
 	fs.Duration("interval", 10*time.Second, "pause between two rounds of --watch")
@@ -70,6 +70,9 @@ func (a *app) compact(ctx context.Context, args []string) error {
 	interval, _ := time.ParseDuration(fs.value("interval")) // the flag has checked it
 	if interval <= 0 {
 		return usagef("--interval must be more than 0")
+	}
+	if fs.on("watch") && fs.value("order") != "" {
+		return usagef("--order sorts everything each time, so it cannot be used with --watch: see the table option clustering.incremental")
 	}
 	log, err := logger(a.err, fs.value("log-level"), "text")
 	if err != nil {

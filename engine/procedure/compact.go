@@ -2,18 +2,22 @@ package procedure
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/cluster"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
 // compactProcedure rewrites the files of a table: all of them into the highest
 // level, or (compact_strategy => 'minor') only what the table's options find
-// worth it.
+// worth it. With order_strategy and order_by the rows of an append table are
+// sorted; a table with clustering.incremental sorts itself, and minor is its
+// default.
 var compactProcedure = &Procedure{
 	Name: "compact",
 	Args: []Arg{
@@ -36,17 +40,6 @@ var compactProcedure = &Procedure{
 }
 
 func runCompact(ctx context.Context, h Host, v *Values) ([][]types.Datum, error) {
-	order := strings.ToLower(strings.TrimSpace(v.Text("order_strategy")))
-	switch order {
-	case "", "none":
-		if strings.TrimSpace(v.Text("order_by")) != "" {
-			return nil, pgerr.New(pgerr.InvalidParameterValue, "order_by needs an order_strategy")
-		}
-	case "order", "zorder", "hilbert":
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "order_strategy \"%s\" of sys.compact is not supported", order)
-	default:
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "order_strategy \"%s\" is none of none, order, zorder, hilbert", order)
-	}
 	j, err := compactJobOf(v, "options")
 	if err != nil {
 		return nil, err
@@ -59,6 +52,9 @@ func runCompact(ctx context.Context, h Host, v *Values) ([][]types.Datum, error)
 	}
 	j.choice.Where = strings.TrimSpace(v.Text("where"))
 	if j.buckets, err = bucketList(v.Text("buckets")); err != nil {
+		return nil, err
+	}
+	if err := j.sorting(v); err != nil {
 		return nil, err
 	}
 	t, err := h.Table(ctx, v.Text("table"))
@@ -75,6 +71,8 @@ func runCompact(ctx context.Context, h Host, v *Values) ([][]types.Datum, error)
 // compactJob is what sys.compact and sys.compact_database do to a table.
 type compactJob struct {
 	full    bool
+	chosen  bool // full was asked for, or not: else it depends on the table
+	sort    *table.SortOptions
 	options map[string]string
 	choice  Choice
 	buckets []int32
@@ -84,9 +82,11 @@ type compactJob struct {
 func compactJobOf(v *Values, options string) (*compactJob, error) {
 	j := &compactJob{full: true}
 	switch s := strings.ToLower(strings.TrimSpace(v.Text("compact_strategy"))); s {
-	case "", "full":
+	case "":
+	case "full":
+		j.chosen = true
 	case "minor":
-		j.full = false
+		j.full, j.chosen = false, true
 	default:
 		return nil, pgerr.New(pgerr.InvalidParameterValue, "compact_strategy \"%s\" is neither full nor minor", s)
 	}
@@ -100,6 +100,50 @@ func compactJobOf(v *Values, options string) (*compactJob, error) {
 		}
 	}
 	return j, nil
+}
+
+// sorting reads the arguments of a sort compaction.
+// Source: CompactProcedure.java of Flink and of Spark.
+func (j *compactJob) sorting(v *Values) error {
+	name := strings.TrimSpace(v.Text("order_strategy"))
+	var by []string
+	for _, c := range strings.Split(v.Text("order_by"), ",") {
+		if c = strings.Trim(strings.TrimSpace(c), "`\""); c != "" {
+			by = append(by, c)
+		}
+	}
+	s, ok := cluster.ParseStrategy(name)
+	switch {
+	case !ok && name != "":
+		return pgerr.New(pgerr.InvalidParameterValue, "order_strategy \"%s\" is none of none, order, zorder, hilbert", name)
+	case s == cluster.None && by != nil:
+		return pgerr.New(pgerr.InvalidParameterValue, "order_by needs an order_strategy")
+	case s == cluster.None:
+		return nil
+	case by == nil:
+		return pgerr.New(pgerr.InvalidParameterValue, "order_strategy \"%s\" needs order_by", name)
+	case j.choice.Idle != 0:
+		return pgerr.New(pgerr.InvalidParameterValue, "partition_idle_time cannot be used with order_strategy")
+	case j.buckets != nil:
+		return pgerr.New(pgerr.InvalidParameterValue, "buckets cannot be used with order_strategy")
+	}
+	j.sort = &table.SortOptions{Strategy: s, Columns: by}
+	j.full = true // all files of the partitions are sorted, whatever compact_strategy says
+	return nil
+}
+
+// clusterError says what was wrong with the columns or the table.
+func clusterError(err error) error {
+	var e *table.ClusterError
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case e.Column != "":
+		return pgerr.New(pgerr.UndefinedColumn, "%s", e.Reason)
+	case e.Unsupported:
+		return pgerr.New(pgerr.FeatureNotSupported, "%s", e.Reason)
+	}
+	return pgerr.New(pgerr.InvalidParameterValue, "%s", e.Reason)
 }
 
 // fixedHere are options, or with a dot at the end families of them, that say what
@@ -134,9 +178,15 @@ func (j *compactJob) run(ctx context.Context, h Host, t *Table) (*table.CompactR
 	if err := j.check(ctx, t); err != nil {
 		return nil, err
 	}
-	o := table.CompactOptions{Full: j.full, Branch: t.Branch, Buckets: j.buckets, Options: j.options, Account: h.Account()}
+	o := table.CompactOptions{Full: j.full, Branch: t.Branch, Buckets: j.buckets, Options: j.options, Sort: j.sort, Account: h.Account()}
+	clusters, err := t.Store.Clusters(ctx, o)
+	if err != nil {
+		return nil, clusterError(err)
+	}
+	if clusters && j.sort == nil && !j.chosen {
+		o.Full = false // as in Java: clustering is done bit by bit
+	}
 	if c := j.choice; c.Where != "" || c.Specs != nil || c.Idle != 0 {
-		var err error
 		if o.Partitions, err = h.Partitions(ctx, t, c); err != nil {
 			return nil, err
 		}
@@ -152,7 +202,7 @@ func (j *compactJob) run(ctx context.Context, h Host, t *Table) (*table.CompactR
 	if err == nil && r.SnapshotID > 0 {
 		h.Changed(t)
 	}
-	return r, err
+	return r, clusterError(err)
 }
 
 // optionList reads k=v,k=v.

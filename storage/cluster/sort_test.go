@@ -244,7 +244,7 @@ func TestSortFails(t *testing.T) {
 		limit int64
 		ctx   bool
 	}{
-		{name: "source", src: boom}, {name: "directory", dir: boom}, {name: "account", limit: 100 << 10}, {name: "merge memory", limit: 1 << 20}, {name: "cancelled", ctx: true},
+		{name: "source", src: boom}, {name: "directory", dir: boom}, {name: "account", limit: 100 << 10}, {name: "cancelled", ctx: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bs, schema := randomRows(r, 5000, 300)

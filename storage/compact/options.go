@@ -182,7 +182,7 @@ func Refuse(o schema.Options, keyed bool) error {
 		if err != nil {
 			return err
 		}
-		if on {
+		if on && (keyed || k != "clustering.incremental") {
 			return un("table option " + k)
 		}
 	}

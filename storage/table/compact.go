@@ -92,7 +92,8 @@ type compaction struct {
 	drop    *readPlan // no retractions
 	all     *readPlan // the table's columns only, for those who see every version
 	expire  *mergetree.Expire
-	alone   bool // there is one job: it may have every core
+	alone   bool        // there is one job: it may have every core
+	cluster *clustering // nil = rows keep their order
 	scan    Scan
 	dvs     map[string]vector
 	refs    map[string]*manifest.DeletionVectorRef
@@ -123,7 +124,8 @@ type job struct {
 	files  []string       // all of the bucket's
 	like   manifest.Entry // of the bucket, for new entries
 
-	pack []compact.AppendFile // append
+	pack  []compact.AppendFile // append
+	level int32                // of the output of clustering
 }
 
 // outcome is a finished job.
@@ -158,6 +160,9 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 		return nil, err
 	}
 	if c.opts, err = compact.ParseOptions(st.options, c.keyed); err != nil {
+		return nil, err
+	}
+	if c.cluster, err = newClustering(st, &o); err != nil {
 		return nil, err
 	}
 	for i, f := range st.schema.Fields {
@@ -251,6 +256,9 @@ func (c *compaction) bucketJobs(ctx context.Context, id commit.BucketID, entries
 			return nil, err
 		}
 		return []*job{j}, nil
+	}
+	if c.cluster != nil {
+		return c.clusterJobs(ctx, files, newJob)
 	}
 	var out []*job
 	for _, pack := range pickAppend(appendFiles(files, c.dvs), c.opts, c.p.state, c.o.Full) {

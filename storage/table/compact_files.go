@@ -209,7 +209,11 @@ func (t *FileStore) NeedsCompaction(ctx context.Context, at snapshot.Ref, partit
 	id := commit.BucketID{Partition: string(partition), Bucket: bucket}
 	var files []*manifest.DataFile
 	n := Need{}
-	whole := keyed || o.DeletionFiles || o.ForceRewrite || st.orderedBuckets()
+	itself, err := st.clustersItself()
+	if err != nil {
+		return Need{}, err
+	}
+	whole := keyed || itself || o.DeletionFiles || o.ForceRewrite || st.orderedBuckets()
 	err = t.filesOf(ctx, st, func(all bucketFiles) {
 		n.Files = len(all[id])
 		for _, e := range all[id] {
@@ -237,6 +241,10 @@ func (t *FileStore) NeedsCompaction(ctx context.Context, at snapshot.Ref, partit
 		return n, nil
 	}
 	if o.WriteOnly || len(files) == 0 {
+		return n, nil
+	}
+	if itself {
+		n.Due = clusterDue(files, o)
 		return n, nil
 	}
 	dvs, err := t.vectorsOf(ctx, st, map[commit.BucketID]bool{id: true})

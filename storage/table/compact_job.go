@@ -21,9 +21,12 @@ func (c *compaction) do(ctx context.Context, j *job) (*outcome, error) {
 		}
 	}
 	var err error
-	if c.keyed {
+	switch {
+	case c.keyed:
 		err = c.doKeyed(ctx, j, out, rows)
-	} else {
+	case c.cluster != nil:
+		err = c.doCluster(ctx, j, out, rows)
+	default:
 		err = c.doAppend(ctx, j, out, rows)
 	}
 	if err != nil {

@@ -179,6 +179,9 @@ type Stats struct {
 	Bytes int64
 	// Columns by field id: min, max, null fraction where known.
 	Columns map[int32]ColumnStats
+	// Problem is why the state's statistics file is not made use of; nil = it is, or
+	// there is none.
+	Problem error
 }
 
 // ColumnStats are estimates for one column.
@@ -187,6 +190,8 @@ type ColumnStats struct {
 	NullCount    int64
 	Distinct     int64 // 0 = unknown
 	AverageBytes float64
+	// Analyzed says that the statistics file has the column.
+	Analyzed bool
 }
 
 // Table is one Paimon table. Safe for concurrent use.
@@ -336,6 +341,9 @@ type CompactOptions struct {
 	Partitions [][]byte
 	// Buckets narrows it further; nil = all.
 	Buckets []int32
+	// Sort, when not nil, sorts all rows of each partition of an append table. What
+	// cannot be sorted is a *ClusterError.
+	Sort *SortOptions
 	// Options are dynamic table options, laid over the schema's.
 	Options map[string]string
 	Account *mem.Account
