@@ -11,6 +11,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree/aggregate"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
 
 // partialUpdate writes the columns of a row version by version: a NULL leaves what
@@ -189,6 +190,30 @@ func sequenceGroups(s EngineSpec) ([]*seqGroup, map[int]*seqGroup, error) {
 		}
 	}
 	return groups, owner, nil
+}
+
+// Grouped reports whether a table's options make sequence groups.
+func Grouped(o schema.Options) bool {
+	if o.Enum("merge-engine", "deduplicate") != "partial-update" {
+		return false
+	}
+	for key := range o {
+		if strings.HasPrefix(key, fieldsPrefix) && strings.HasSuffix(key, sequenceSuffix) && len(key) > len(fieldsPrefix)+len(sequenceSuffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// Removes reports whether deletions end the rows of a table whose engine folds.
+func Removes(o schema.Options) bool {
+	switch o.Enum("merge-engine", "deduplicate") {
+	case "partial-update":
+		return o.Flag(removeOnDelete, false) || len(o.List(removeOnGroup)) > 0
+	case "aggregation":
+		return o.Flag(removeAggregated, false)
+	}
+	return false
 }
 
 func sortedKeys(m map[string]string) []string {

@@ -55,11 +55,15 @@ type keyMerge struct {
 	tell   bool  // make a changelog
 	write  bool  // make data
 	ignore bool  // ignore-delete
-	same   *rowEquality
-	expire *mergetree.Expire
-	seqCol []int // sequence.field
-	seqTyp []types.Type
-	desc   bool
+	// again: a version of a higher level is folded though it is the only one that
+	// counts. Sequence groups make something else of a row that began with a removal,
+	// whose columns may have values where the group's fields have none.
+	again, zeros bool // zeros: the step has files of level 0
+	same         *rowEquality
+	expire       *mergetree.Expire
+	seqCol       []int // sequence.field
+	seqTyp       []types.Type
+	desc         bool
 
 	// Scratch of one batch.
 	high  []int32 // per key: its version from the lowest level above 0, -1 = none
@@ -304,6 +308,7 @@ func (m *keyMerge) results(b *mergetree.VersionBatch, found *looked) ([]arrow.Ar
 		end := int(e)
 		list.reset()
 		m.candidates(b, found, k, from, end, &list)
+		many := end-from > 1
 		from = end
 		n := list.len()
 		switch {
@@ -315,7 +320,7 @@ func (m *keyMerge) results(b *mergetree.VersionBatch, found *looked) ([]arrow.Ar
 			} else {
 				m.settle(b, found, int(list.src[0]), int(list.row[0]))
 			}
-		case m.engine == nil || n == 1 && (m.mode == modeFull || !m.zero[k]):
+		case m.engine == nil || n == 1 && (m.mode == modeFull || !m.zero[k] && !(m.again && (m.zeros || many))):
 			m.settle(b, found, int(list.src[n-1]), int(list.row[n-1]))
 		default:
 			folds = append(folds, k)
@@ -555,6 +560,7 @@ func (c *compaction) newKeyMerge(j *job, write bool, marks map[string]*dv.Vector
 			v.Add(pos)
 		}
 	}
+	m.again = m.mode == modeLookup && mergetree.Grouped(st.options)
 	if m.mode != modeFirst {
 		if e := st.engine(); e != nil {
 			for i := range st.schema.Fields {
@@ -595,12 +601,13 @@ func (c *compaction) looksUp(j *job, s *compact.Step) bool {
 }
 
 // rewriteVersions merges what split names, writing data files if write is set and
-// a changelog if the table has one.
-func (c *compaction) rewriteVersions(ctx context.Context, j *job, im *piece, split Split, write bool, out *outcome, rows func(int64)) (after []*manifest.DataFile, err error) {
+// a changelog if the table has one. zeros: the step has files of level 0.
+func (c *compaction) rewriteVersions(ctx context.Context, j *job, im *piece, split Split, write, zeros bool, out *outcome, rows func(int64)) (after []*manifest.DataFile, err error) {
 	m, err := c.newKeyMerge(j, write, out.marks)
 	if err != nil {
 		return nil, err
 	}
+	m.zeros = zeros
 	if m.look != nil {
 		defer m.look.close()
 	}

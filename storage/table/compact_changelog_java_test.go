@@ -82,7 +82,7 @@ func javaChangelogRound(t *testing.T, r *rand.Rand, c engineCase, more map[strin
 		t.Fatal(err)
 	}
 	theirs := Open(j.store.Env(), "db.db/j")
-	once := opts["sequence.field.sort-order"] == "descending" // see javaEngineRound
+	once := writesOnce(opts)
 	keyCols, _ := columnsOf(s, s.PrimaryKeys)
 	from := [2]int64{}
 	history := map[string][]string{} // what was written of each key

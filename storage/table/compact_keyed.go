@@ -52,6 +52,9 @@ func (c *compaction) keyedJob(ctx context.Context, j *job, files []*manifest.Dat
 	if j.unit == nil {
 		return false, nil
 	}
+	if c.revives(&l, j.unit) {
+		j.unit = compact.PickFull(l, c.opts, c.must)
+	}
 	for _, f := range files {
 		j.files = append(j.files, f.Name)
 		j.like = j.entries[f]
@@ -208,6 +211,7 @@ func (st *state) looksUp() bool {
 // are big, and returns the data files in key order.
 func (c *compaction) rewrite(ctx context.Context, j *job, s *compact.Step, split Split, out *outcome, rows func(int64)) ([]*manifest.DataFile, error) {
 	versions := s.Upgrade != nil || c.looksUp(j, s)
+	zeros := slices.ContainsFunc(inputsOf(*s), func(i int) bool { return j.inputs[i].File.Level <= 0 })
 	bounds, err := c.bounds(ctx, j, s)
 	if err != nil {
 		return nil, c.explain(ctx, err)
@@ -245,7 +249,7 @@ func (c *compaction) rewrite(ctx context.Context, j *job, s *compact.Step, split
 			im := &piece{dir: j.dir, from: from, to: to}
 			if versions {
 				im.read = c.all
-				files[i], err = c.rewriteVersions(gctx, j, im, sp, s.Upgrade == nil, part, rows)
+				files[i], err = c.rewriteVersions(gctx, j, im, sp, s.Upgrade == nil, zeros, part, rows)
 				return err
 			}
 			im.read = read

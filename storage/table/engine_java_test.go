@@ -14,6 +14,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
 
@@ -71,6 +72,14 @@ func TestJavaEngines(t *testing.T) {
 	}
 }
 
+// writesOnce reports whether a commit may have one row of a key only to be the same
+// from both writers: Java 1.4.2 sorts its write buffer as if the order were
+// ascending, which 2.x does not, and merges a removal and what comes after it, which
+// we do not.
+func writesOnce(opts map[string]string) bool {
+	return opts["sequence.field.sort-order"] == "descending" || mergetree.Removes(opts)
+}
+
 func javaEngineRound(t *testing.T, r *rand.Rand, c engineCase) {
 	ctx := context.Background()
 	opts := maps.Clone(c.opts)
@@ -95,8 +104,7 @@ func javaEngineRound(t *testing.T, r *rand.Rand, c engineCase) {
 		t.Fatal(err)
 	}
 	theirs := Open(j.store.Env(), "db.db/j")
-	// Java 1.4.2 sorts its write buffer as if the order were ascending; 2.x does not.
-	once := opts["sequence.field.sort-order"] == "descending"
+	once := writesOnce(opts)
 	keyCols, _ := columnsOf(s, s.PrimaryKeys)
 	for range 5 {
 		met := map[string]bool{}

@@ -14,6 +14,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/datafile"
 	"github.com/paimon-sql/paimon-sql/storage/format"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
 
@@ -63,7 +64,11 @@ func (t *FileStore) Fold(ctx context.Context, c commit.Changes, at snapshot.Ref,
 		files := f.added[id]
 		if st.primaryKey() {
 			if len(files) > 1 || c.Files[files[0]].File.MinSequence < first {
-				err = f.replace(ctx, files, first, f.merge)
+				if mergetree.Removes(st.options) {
+					err = f.mergeApart(ctx, files, first, f.merge)
+				} else {
+					err = f.replace(ctx, files, first, f.merge)
+				}
 			}
 		} else if files = f.fresh(id); f.small(files) {
 			err = f.replace(ctx, files, first, f.join)

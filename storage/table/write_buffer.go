@@ -13,6 +13,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/storage/datafile"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
@@ -342,17 +343,7 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) erro
 		return err
 	}
 	if w.engine != nil {
-		fold, err := w.newFold(s, w.codec.Sorted(&k, n, user))
-		if err == nil {
-			err = fold.write(ctx, &k, f, alone)
-		}
-		if err == nil {
-			s.files, err = f.Close(ctx)
-		}
-		if err != nil {
-			_ = f.Abort(ctx) // the error says why
-		}
-		return err
+		return w.flushFolded(ctx, s, &k, w.codec.Sorted(&k, n, user), f, alone)
 	}
 	order := w.codec.Latest(&k, n, user)
 	base := w.targets[s.target].next
@@ -379,6 +370,32 @@ func (w *tableWriter) flushKeyed(ctx context.Context, s *share, alone bool) erro
 		_ = f.Abort(ctx) // the error says why
 	}
 	return err
+}
+
+// flushFolded folds the rows of one bucket, in merge order, into file f; what comes
+// after removals goes into more files.
+func (w *tableWriter) flushFolded(ctx context.Context, s *share, k *mergetree.Keys, order []uint32, f datafile.Writer, alone bool) error {
+	for {
+		fold, err := w.newFold(s, order)
+		if err == nil {
+			err = fold.write(ctx, k, f, alone)
+		}
+		var files []*manifest.DataFile
+		if err == nil {
+			files, err = f.Close(ctx)
+		}
+		if err != nil {
+			_ = f.Abort(ctx) // the error says why
+			return err
+		}
+		s.files = append(s.files, files...)
+		if order = fold.later; len(order) == 0 {
+			return nil
+		}
+		if f, err = w.newFile(s.target, 0, false); err != nil {
+			return err
+		}
+	}
 }
 
 // flushAppend writes the rows of one bucket of an append table, into its open

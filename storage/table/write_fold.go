@@ -26,6 +26,9 @@ type bufferFold struct {
 	reads  []int
 	at     []int // by column of the table: in what the engine makes, -1 = a key column
 
+	removes bool     // the engine removes rows
+	later   []uint32 // versions after a removal of their keys, which take another file
+
 	// One round: keys, and what they become.
 	src   []uint16
 	row   []uint32
@@ -37,10 +40,12 @@ type bufferFold struct {
 	vends []uint32
 	vkind []uint8
 	multi []int // of versions' keys: place in src
+
+	kindsOf []uint8 // of one key's versions
 }
 
 func (w *tableWriter) newFold(s *share, order []uint32) (*bufferFold, error) {
-	f := &bufferFold{w: w, s: s, order: order, at: make([]int, len(w.want))}
+	f := &bufferFold{w: w, s: s, order: order, at: make([]int, len(w.want)), removes: mergetree.Removes(w.st.options)}
 	var made []int
 	for c := range f.at {
 		f.at[c] = -1
@@ -95,11 +100,22 @@ func (f *bufferFold) round(k *mergetree.Keys, from int, base int64) int {
 		for j < len(f.order) && f.w.codec.Equal(k, int(f.order[i]), int(f.order[j])) {
 			j++
 		}
-		o := f.order[j-1]
+		end := j
+		if f.removes && j-i > 1 {
+			f.kindsOf = f.kindsOf[:0]
+			for _, o := range f.order[i:j] {
+				f.kindsOf = append(f.kindsOf, items[f.s.src[o]].kind(f.s.row[o]))
+			}
+			if n := afterRemoval(f.kindsOf); n > 0 {
+				end = i + n
+				f.later = append(f.later, f.order[end:j]...)
+			}
+		}
+		o := f.order[end-1]
 		src, row := f.s.src[o], f.s.row[o]
-		if j-i > 1 {
+		if end-i > 1 {
 			f.multi = append(f.multi, len(f.src))
-			for ; i < j; i++ {
+			for ; i < end; i++ {
 				v := f.order[i]
 				vs, vr := f.s.src[v], f.s.row[v]
 				f.vsrc, f.vrow, f.vord = append(f.vsrc, vs), append(f.vrow, vr), append(f.vord, v)
