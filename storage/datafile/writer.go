@@ -177,6 +177,16 @@ func (w *writer) layout() error {
 		}
 		w.phys = append(w.phys, sequenceField, kindField)
 	}
+	if w.keyed && !w.thin {
+		// A column of the key is there twice.
+		w.wo.CopyOf = make([]int, len(w.phys)+len(s.Fields))
+		for i := range w.wo.CopyOf {
+			w.wo.CopyOf[i] = -1
+		}
+		for i, c := range w.key {
+			w.wo.CopyOf[len(w.phys)+c] = i
+		}
+	}
 	w.phys = append(w.phys, s.Fields...)
 	if !w.thin {
 		trimmed = nil

@@ -79,6 +79,9 @@ type WriteOptions struct {
 	Level       int
 	BlockSize   int64
 	Options     map[string]string // every table option, for format-specific keys
+	// CopyOf, when not nil, names for each column the column before it that has the
+	// same array in every Write, -1 = none. A format may do the work once.
+	CopyOf []int
 }
 
 // Writer writes one file.

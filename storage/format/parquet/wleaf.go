@@ -25,6 +25,8 @@ type leafWriter struct {
 	w   int // width of a PLAIN value, 0 = byte array or boolean
 	cmp func(a, b []byte) int
 
+	copyOf *leafWriter // the column whose bytes are this one's, which writes nothing itself
+
 	// The page being filled.
 	ones       int // entries that are present, before those in defs; only without NULLs so far
 	defs, reps []uint8
@@ -87,8 +89,13 @@ type dictBuilder struct {
 	plain []byte // the values in PLAIN
 	offs  []int32
 	n     int
-	ints  intTable // width 4 and 8
+	ints  intTable // width 4 and 8, and byte arrays of a few bytes
 	strs  strTable // the rest
+
+	known  bool   // there is a last one
+	last   uint64 // the integer that was numbered last
+	lastAt uint32 // and its number
+	runs   int    // how often an integer differed from the one before it
 }
 
 // leafBuffers are the big slices of a leafWriter, kept from file to file.
@@ -369,7 +376,21 @@ func (w *leafWriter) putBool(v bool) {
 
 // str numbers a value that is not 4 or 8 bytes wide.
 func (d *dictBuilder) str(v []byte, prefix bool) uint32 {
-	i, fresh := d.strs.number(v, d, prefix)
+	var i uint32
+	var fresh bool
+	if prefix && len(v) < 8 {
+		x := uint64(len(v)) << 56 // its bytes and their number
+		for k, c := range v {
+			x |= uint64(c) << (8 * k)
+		}
+		if d.known && x == d.last {
+			return d.lastAt
+		}
+		i, fresh = d.ints.number(x, uint32(d.n))
+		d.known, d.last, d.lastAt = true, x, i
+	} else {
+		i, fresh = d.strs.number(v, d, prefix)
+	}
 	if !fresh {
 		return i
 	}
@@ -383,7 +404,12 @@ func (d *dictBuilder) str(v []byte, prefix bool) uint32 {
 }
 
 func (d *dictBuilder) int(x uint64, v []byte) uint32 {
+	if d.known && x == d.last {
+		return d.lastAt // a changelog has most values twice in a row
+	}
+	d.runs++
 	i, fresh := d.ints.number(x, uint32(d.n))
+	d.known, d.last, d.lastAt = true, x, i
 	if fresh {
 		d.n++
 		d.plain = append(d.plain, v...)
@@ -505,13 +531,22 @@ func (w *leafWriter) pageBytes() int {
 }
 
 // judge gives a dictionary up that is too big, or that most likely does not pay:
-// in the first page, nearly every value of thousands is new.
+// in the first page, nearly every value of thousands is new. Of integers those in a
+// row count as one when the rows are few, as in a changelog, which has a row before
+// and after: zstd says in less what is the same, and no table grows beyond the
+// processor's caches.
 func (w *leafWriter) judge() {
 	d := w.dict
 	if d == nil {
 		return
 	}
-	if len(d.plain) > w.o.dictBytes || len(w.pages) == 0 && len(w.idx) >= 4096 && d.n > len(w.idx)/20*19 {
+	seen := len(w.idx)
+	if seen < 4096 || len(w.pages) > 0 {
+		seen = math.MaxInt
+	} else if w.w > 0 && d.runs > seen/3 {
+		seen = d.runs
+	}
+	if len(d.plain) > w.o.dictBytes || d.n > seen/20*19 {
 		w.undict()
 	}
 }

@@ -80,6 +80,68 @@ func BenchmarkWrite(b *testing.B) {
 	}
 }
 
+// told is a changelog of updates: rows come in pairs, old and new.
+func told(rows int) (types.Schema, []arrow.Array) {
+	s := types.Schema{
+		{ID: 0, Name: "_KEY_k", Type: types.Of(types.Int8).WithNotNull(true)},
+		{ID: 1, Name: "_SEQ", Type: types.Of(types.Int8).WithNotNull(true)},
+		{ID: 2, Name: "_KIND", Type: types.Of(types.TinyInt).WithNotNull(true)},
+		{ID: 3, Name: "k", Type: types.Of(types.Int8).WithNotNull(true)},
+		{ID: 4, Name: "n", Type: types.Of(types.Int8)},
+		{ID: 5, Name: "amount", Type: types.NumericOf(15, 2)},
+		{ID: 6, Name: "status", Type: types.Of(types.Text)}, {ID: 7, Name: "note", Type: types.Of(types.Text)},
+	}
+	k, seq, kind, n, am := make([]int64, rows), make([]int64, rows), make([]int16, rows), make([]int64, rows), make([]decimal128.Num, rows)
+	st, note := []byte{}, []byte{}
+	so, no := make([]int32, 1), make([]int32, 1)
+	x := uint64(1)
+	for i := range rows {
+		key := int64(1)
+		if i&1 == 1 {
+			key = k[i-1]
+		} else {
+			x = x*6364136223846793005 + 1442695040888963407
+			if i > 0 {
+				key = k[i-1] + 7*int64(1+(x>>61))
+			}
+		}
+		k[i], kind[i] = key, int16(1+i&1)
+		seq[i] = key
+		if i&1 == 1 {
+			seq[i] = int64(3000000 + i/2)
+		}
+		n[i] = key * 7 % 1000
+		am[i] = decimal128.FromI64(key % 100000 * 100)
+		st = fmt.Appendf(st, "S%d", key%5)
+		note = fmt.Appendf(note, "note of row %d round %d", key, i&1*3)
+		so, no = append(so, int32(len(st))), append(no, int32(len(note)))
+	}
+	return s, []arrow.Array{
+		vec.Make(arrow.PrimitiveTypes.Int64, k, nil), vec.Make(arrow.PrimitiveTypes.Int64, seq, nil), vec.Make(arrow.PrimitiveTypes.Int16, kind, nil),
+		vec.Make(arrow.PrimitiveTypes.Int64, k, nil), vec.Make(arrow.PrimitiveTypes.Int64, n, nil), vec.MakeDec128(s[5].Type.Arrow(), am, nil),
+		vec.MakeBytes(arrow.BinaryTypes.String, so, st, nil), vec.MakeBytes(arrow.BinaryTypes.String, no, note, nil),
+	}
+}
+
+// BenchmarkWriteChangelog writes a changelog of updates.
+func BenchmarkWriteChangelog(b *testing.B) {
+	const rows, step = 214_000, 8192
+	s, cols := told(rows)
+	run := func(b *testing.B, s types.Schema, cols []arrow.Array) {
+		var size int64
+		cpu := cpuTime()
+		for b.Loop() {
+			size = writeAll(b, s, cols, rows, step, "zstd")
+		}
+		b.ReportMetric(float64(cpuTime()-cpu)/float64(b.N)/rows, "cpu-ns/row")
+		b.ReportMetric(float64(size)/rows, "B/row")
+	}
+	b.Run("all", func(b *testing.B) { run(b, s, cols) })
+	for i, f := range s {
+		b.Run(f.Name, func(b *testing.B) { run(b, s[i:i+1], cols[i:i+1]) })
+	}
+}
+
 func writeAll(tb testing.TB, s types.Schema, cols []arrow.Array, rows, step int, codec string) int64 {
 	c := &countWriter{}
 	w, err := create(c, s, format.WriteOptions{Compression: codec, Level: 1})

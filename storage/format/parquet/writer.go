@@ -29,7 +29,7 @@ type Writer struct {
 	els    []element
 	cols   []*columnWriter
 	leaves []*leafWriter
-	order  []int // of columns, those that cost most first
+	order  []int // of columns, those that cost most first; copies are left out
 
 	off    int64
 	rows   int64 // of finished row groups
@@ -205,9 +205,14 @@ func create(out io.Writer, s types.Schema, fo format.WriteOptions) (*Writer, err
 		})
 		w.cols = append(w.cols, c)
 	}
+	for i, of := range fo.CopyOf {
+		if of >= 0 && of < i && w.alike(of, i) {
+			w.cols[i].copyOf, w.cols[i].leaves[0].copyOf = of+1, w.cols[of].leaves[0]
+		}
+	}
 	for _, costly := range []bool{true, false} {
 		for i, c := range w.cols {
-			if (len(c.leaves) > 1 || c.leaves[0].w == 0) == costly {
+			if c.copyOf == 0 && (len(c.leaves) > 1 || c.leaves[0].w == 0) == costly {
 				w.order = append(w.order, i)
 			}
 		}
@@ -216,6 +221,20 @@ func create(out io.Writer, s types.Schema, fo format.WriteOptions) (*Writer, err
 		return nil, o.err
 	}
 	return w, w.write([]byte("PAR1"))
+}
+
+// alike reports whether columns a and b are encoded to the same bytes when they
+// hold the same values.
+func (w *Writer) alike(a, b int) bool {
+	x, y := w.cols[a], w.cols[b]
+	if x.copyOf > 0 || x.b.kind != kLeaf || y.b.kind != kLeaf {
+		return false
+	}
+	l, m := x.leaves[0], y.leaves[0]
+	e, f := *l.l.node.el, *m.l.node.el
+	e.name, e.fieldID, e.hasFieldID = f.name, f.fieldID, f.hasFieldID
+	return e == f && l.l.conv == m.l.conv && l.l.node.def == m.l.node.def && l.l.node.rep == m.l.node.rep &&
+		l.useDict == m.useDict && len(l.bloom) == len(m.bloom) && l.l.t.Kind == m.l.t.Kind
 }
 
 func leafPath(l *leaf) []string { return l.node.path() }
@@ -260,6 +279,9 @@ func (w *Writer) Write(cols []arrow.Array, n int) error {
 		if a.Len() != n {
 			return fmt.Errorf("write Parquet: column %s has %d rows, not %d", w.schema[i].Name, a.Len(), n)
 		}
+		if of := w.cols[i].copyOf; of > 0 && a != cols[of-1] {
+			return fmt.Errorf("write Parquet: column %s is not the copy that it was said to be", w.schema[i].Name)
+		}
 	}
 	block := blockRows
 	if w.o.blockBytes < 16<<20 {
@@ -293,7 +315,7 @@ func (w *Writer) block(cols []arrow.Array, from, to int) error {
 	}
 	workers := min(runtime.GOMAXPROCS(0), len(cols))
 	if workers == 1 || (to-from)*len(cols) < parallelCells {
-		for i := range cols {
+		for _, i := range w.order {
 			if err := one(i); err != nil {
 				return err
 			}
@@ -342,16 +364,40 @@ func (c *columnWriter) write(a arrow.Array, from, to int) error {
 	return nil
 }
 
+// at is the chunk as another column's, by bytes further on in the file.
+func (c *writtenChunk) at(l *leaf, by int64) *writtenChunk {
+	d := *c
+	d.l = l
+	d.dataOff += by
+	if d.dictOff > 0 {
+		d.dictOff += by
+	}
+	return &d
+}
+
 func (w *Writer) endGroup() error {
 	if w.group == 0 {
 		return nil
 	}
 	g := writtenGroup{rows: w.group}
+	type chunk struct {
+		*writtenChunk
+		parts [][]byte
+		off   int64
+	}
+	made := map[*leafWriter]chunk{}
 	for _, l := range w.leaves {
-		parts, c, err := l.finishChunk(w.off)
-		if err != nil {
-			w.err = fmt.Errorf("write Parquet: %w", err)
-			return w.err
+		var parts [][]byte
+		var c *writtenChunk
+		if from, ok := made[l.copyOf]; ok {
+			parts, c = from.parts, from.at(l.l, w.off-from.off)
+		} else {
+			var err error
+			if parts, c, err = l.finishChunk(w.off); err != nil {
+				w.err = fmt.Errorf("write Parquet: %w", err)
+				return w.err
+			}
+			made[l] = chunk{c, parts, w.off}
 		}
 		for _, p := range parts {
 			if err := w.write(p); err != nil {
@@ -359,6 +405,8 @@ func (w *Writer) endGroup() error {
 			}
 		}
 		g.chunks = append(g.chunks, c)
+	}
+	for _, l := range w.leaves {
 		l.startChunk()
 	}
 	w.groups = append(w.groups, g)
@@ -370,17 +418,29 @@ func (w *Writer) endGroup() error {
 // EstimatedSize is the size of the file if it were closed now, about: what is
 // not yet compressed counts as it is.
 func (w *Writer) EstimatedSize() int64 {
-	return w.off + w.Buffered() + int64(len(w.leaves))*200
+	n := w.off + int64(len(w.leaves))*200
+	for _, l := range w.leaves {
+		if l.copyOf != nil {
+			l = l.copyOf
+		}
+		n += l.buffered()
+	}
+	return n
 }
 
 // Buffered returns the bytes of the current row group, which are in memory.
 func (w *Writer) Buffered() int64 {
 	n := int64(0)
 	for _, l := range w.leaves {
-		n += int64(len(l.out) + l.pageBytes())
-		if l.dict != nil {
-			n += int64(len(l.dict.plain))
-		}
+		n += l.buffered()
+	}
+	return n
+}
+
+func (w *leafWriter) buffered() int64 {
+	n := int64(len(w.out) + w.pageBytes())
+	if w.dict != nil {
+		n += int64(len(w.dict.plain))
 	}
 	return n
 }
@@ -417,7 +477,9 @@ func (w *Writer) Close() ([]format.ColumnStats, error) {
 	out := make([]format.ColumnStats, len(w.cols))
 	for i, c := range w.cols {
 		out[i].NullCount = -1
-		if c.b.kind == kLeaf {
+		if c.copyOf > 0 {
+			out[i] = out[c.copyOf-1]
+		} else if c.b.kind == kLeaf {
 			out[i].NullCount = c.leaves[0].fileNulls
 			out[i].Min, out[i].Max = c.leaves[0].stats()
 		}

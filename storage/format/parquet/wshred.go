@@ -21,6 +21,7 @@ type columnWriter struct {
 	b      *bnode
 	f      types.Field
 	leaves []*leafWriter
+	copyOf int // 1 + the column whose bytes are this one's, 0 = none
 	idx    []int32
 	tmp    []byte
 }
