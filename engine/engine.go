@@ -73,6 +73,8 @@ type Engine struct {
 	stats   *counters
 	locks   *lockManager
 
+	complaints sync.Map // about statistics files, by their text
+
 	queueMu sync.Mutex // guards queues
 	queues  map[tableKey]*commitQueue
 

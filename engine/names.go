@@ -24,8 +24,6 @@ func unsupported(st ast.Stmt) *pgerr.Error {
 	switch commandName(st) {
 	case "VACUUM":
 		err.WithHint("Tables are compacted in the background; CALL sys.compact and sys.expire_snapshots do it now.")
-	case "ANALYZE":
-		err.WithHint("Plans use the statistics in the data files; there is nothing to collect.")
 	case "CREATE DATABASE":
 		err.WithHint("There is one database, the warehouse; CREATE SCHEMA makes a Paimon database.")
 	case "CREATE INDEX":
@@ -44,6 +42,8 @@ func writes(st ast.Stmt) (string, bool) {
 		return commandName(st), true
 	case *ast.Copy:
 		return "COPY FROM", x.From
+	case *ast.Vacuum:
+		return commandName(st), x.AnalyzeOnly
 	case *ast.Query:
 		if sel, ok := x.Body.(*ast.Select); ok && sel.Into != nil {
 			return "SELECT INTO", true

@@ -103,6 +103,10 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		return s.runLock(ctx, st)
 	case *ast.Truncate:
 		return s.runTruncate(ctx, st)
+	case *ast.Vacuum:
+		if st.AnalyzeOnly {
+			return s.runAnalyze(ctx, st, out)
+		}
 	case *ast.Use:
 		return s.runUse(ctx, st)
 	}

@@ -24,6 +24,8 @@ func fills() map[string]func(*Filler) error {
 		"pg_catalog.pg_proc":        fillProc,
 		"pg_catalog.pg_roles":       fillRoles,
 		"pg_catalog.pg_settings":    fillSettings,
+		"pg_catalog.pg_statistic":   fillStatistic,
+		"pg_catalog.pg_stats":       fillStats,
 		"pg_catalog.pg_tables":      fillTables,
 		"pg_catalog.pg_tablespace":  fillTablespace,
 		"pg_catalog.pg_type":        fillType,

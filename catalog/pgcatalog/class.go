@@ -9,6 +9,9 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
+// pageBytes is the size of PostgreSQL's pages, in which pg_class counts.
+const pageBytes = 8192
+
 // fillClass lists tables, their primary keys as indexes, and the catalog itself.
 func fillClass(f *Filler) error {
 	for i := range builtin() {
@@ -19,10 +22,10 @@ func fillClass(f *Filler) error {
 	}
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		pk := key(rel)
-		tuples := -1.0
-		if f.Wants("reltuples") {
+		tuples, pages := -1.0, int64(0)
+		if f.Wants("reltuples") || f.Wants("relpages") {
 			if st, err := rel.Stats(f.Ctx, table.Scan{Limit: -1}); err == nil && st != nil {
-				tuples = float64(st.Rows)
+				tuples, pages = float64(st.Rows), (st.Bytes+pageBytes-1)/pageBytes
 			}
 		}
 		var opts types.Datum
@@ -35,7 +38,7 @@ func fillClass(f *Filler) error {
 			persistence = "t"
 		}
 		f.Row("oid", rel.OID(), "relname", rel.Name(), "relchecks", nchecks, "relhastriggers", foreign, "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
-			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relhasindex", len(pk) > 0,
+			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(pk) > 0,
 			"relpersistence", persistence, "relkind", rel.Kind(), "relnatts", len(rel.Columns()), "relispopulated", true,
 			"relreplident", "d", "reloptions", opts)
 		if len(pk) > 0 {

@@ -63,7 +63,8 @@ func (p *parser) call() ast.Stmt {
 	return c
 }
 
-// vacuum parses VACUUM and ANALYZE, and Spark's ANALYZE TABLE.
+// vacuum parses VACUUM and ANALYZE, and Spark's ANALYZE TABLE. ANALYZE t FOR COLUMNS
+// a, b is Spark's way to write ANALYZE t (a, b).
 func (p *parser) vacuum() ast.Stmt {
 	v := &ast.Vacuum{AnalyzeOnly: !p.kw("vacuum")}
 	p.next()
@@ -94,6 +95,14 @@ func (p *parser) vacuum() ast.Stmt {
 			t.Columns = p.optColumns()
 			return t
 		})
+	}
+	if v.AnalyzeOnly && len(v.Tables) == 1 && v.Tables[0].Columns == nil && p.acceptKw("for") {
+		if p.acceptKw("all") {
+			p.expectKw("columns")
+		} else {
+			p.expectKw("columns")
+			v.Tables[0].Columns = p.nameList()
+		}
 	}
 	return v
 }

@@ -92,6 +92,11 @@ func num(v types.Datum) (float64, bool) {
 	return 0, false
 }
 
+// Complainer is a Resolver that hears of statistics which planning does without.
+type Complainer interface {
+	Complain(rel catalog.Relation, err error)
+}
+
 // relStats asks a relation for its statistics once.
 func (p *planner) relStats(g *plan.LGet) *table.Stats {
 	if s, ok := p.statsOf[g.Rel]; ok {
@@ -100,6 +105,11 @@ func (p *planner) relStats(g *plan.LGet) *table.Stats {
 	s, err := g.Rel.Stats(p.ctx, p.scanSpec(g))
 	if err != nil {
 		s = nil // estimates only: planning goes on without
+	}
+	if s != nil && s.Problem != nil {
+		if r, ok := p.o.Resolver.(Complainer); ok {
+			r.Complain(g.Rel, s.Problem)
+		}
 	}
 	if p.statsOf == nil {
 		p.statsOf = map[catalog.Relation]*table.Stats{}

@@ -24,6 +24,7 @@ type FileStore struct {
 	mu       sync.Mutex // guards branches and stats
 	branches map[string]*branch
 	stats    map[statsKey]*Stats
+	analyzed namedStatistics // the file that was read last
 
 	evolutions schema.Evolutions
 	buckets    bucketStates // what NeedsCompaction and Compact go by
