@@ -192,14 +192,7 @@ func (o *scanOp) report() {
 	o.counters = format.Counters{}
 	o.s.stats.mu.Lock()
 	defer o.s.stats.mu.Unlock()
-	t := &o.s.plan.Report.Counters
-	t.RowGroups += c.RowGroups
-	t.RowGroupsSkipped += c.RowGroupsSkipped
-	t.Pages += c.Pages
-	t.PagesSkipped += c.PagesSkipped
-	t.Rows += c.Rows
-	t.RowsSkipped += c.RowsSkipped
-	t.BytesRead += c.BytesRead
+	o.s.plan.Report.Counters.Add(&c)
 }
 
 func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {

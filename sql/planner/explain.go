@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sort"
 	"strings"
 	"time"
@@ -567,9 +568,18 @@ func (x *explainer) scanProps(n *plan.Scan, add func(string, any)) {
 	if r.Buckets > 0 {
 		add("Buckets", of(r.BucketsRead, r.Buckets))
 	}
-	files := of(r.FilesRead, r.Files)
+	// Files with indexes of their own are ruled out when they are about to be read.
+	skipped, read := maps.Clone(r.Skipped), r.FilesRead
+	for k, v := range r.Counters.IndexFiles {
+		if skipped == nil {
+			skipped = map[string]int64{}
+		}
+		skipped[k] += v
+		read -= v
+	}
+	files := of(read, r.Files)
 	var why []string
-	for k, v := range r.Skipped {
+	for k, v := range skipped {
 		if v > 0 {
 			why = append(why, fmt.Sprintf("%s: %d", k, v))
 		}
@@ -610,6 +620,19 @@ func (x *explainer) scanProps(n *plan.Scan, add func(string, any)) {
 	}
 	if c.Rows > 0 {
 		add("Storage Rows", fmt.Sprintf("%d read, %d skipped", c.Rows-c.RowsSkipped, c.RowsSkipped))
+	}
+	if c.IndexBytes > 0 || c.IndexRows > 0 || c.IndexPages > 0 || c.IndexDamaged > 0 {
+		line := fmt.Sprintf("%s read", kb(c.IndexBytes))
+		if c.IndexRows > 0 {
+			line += fmt.Sprintf(", %d rows skipped", c.IndexRows)
+		}
+		if c.IndexPages > 0 {
+			line += fmt.Sprintf(", %d pages skipped", c.IndexPages)
+		}
+		if c.IndexDamaged > 0 {
+			line += fmt.Sprintf(", of %d files not usable", c.IndexDamaged)
+		}
+		add("File Indexes", line)
 	}
 	if c.BytesRead > 0 {
 		add("Bytes Read", kb(c.BytesRead))

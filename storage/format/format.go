@@ -65,12 +65,57 @@ type ColumnReader interface {
 	Close() error
 }
 
+// Expecter is a ColumnReader that reads only the pages in which rows are wanted, when
+// it is told beforehand which they are.
+type Expecter interface {
+	// Expect is called before the first Read: some reports whether one of rows [from, to)
+	// of the file will be in a keep. without is told how many pages are therefore not
+	// read.
+	Expect(some func(from, to int64) bool, without func(pages int64))
+}
+
 // Counters are what a scan saw and skipped, for EXPLAIN ANALYZE and metrics.
 type Counters struct {
 	RowGroups, RowGroupsSkipped int64
 	Pages, PagesSkipped         int64
 	Rows, RowsSkipped           int64
 	BytesRead                   int64
+
+	// What file indexes did while files were read: bytes read of them, files that they
+	// ruled out by kind, rows that they left out of files that are read, pages of wanted
+	// columns in which they left no row, and files that are read without them, because
+	// they are missing or damaged.
+	IndexBytes   int64
+	IndexFiles   map[string]int64
+	IndexRows    int64
+	IndexPages   int64
+	IndexDamaged int64
+}
+
+// Add adds what another reader counted.
+func (c *Counters) Add(o *Counters) {
+	c.RowGroups += o.RowGroups
+	c.RowGroupsSkipped += o.RowGroupsSkipped
+	c.Pages += o.Pages
+	c.PagesSkipped += o.PagesSkipped
+	c.Rows += o.Rows
+	c.RowsSkipped += o.RowsSkipped
+	c.BytesRead += o.BytesRead
+	c.IndexBytes += o.IndexBytes
+	for k, n := range o.IndexFiles {
+		c.SkipFile(k, n)
+	}
+	c.IndexRows += o.IndexRows
+	c.IndexPages += o.IndexPages
+	c.IndexDamaged += o.IndexDamaged
+}
+
+// SkipFile counts files that an index of a kind ruled out.
+func (c *Counters) SkipFile(kind string, n int64) {
+	if c.IndexFiles == nil {
+		c.IndexFiles = map[string]int64{}
+	}
+	c.IndexFiles[kind] += n
 }
 
 // WriteOptions are the file.* and parquet.* options of a table.

@@ -123,14 +123,7 @@ func (s *RowSet) CountIn(from, to int64) int64 {
 			n += m
 		default:
 			for w := off / 64; w*64 < off+m; w++ {
-				x := b[w]
-				if w*64 < off {
-					x &= ^uint64(0) << (off - w*64)
-				}
-				if end := off + m - w*64; end < 64 {
-					x &= 1<<end - 1
-				}
-				n += int64(bits.OnesCount64(x))
+				n += int64(bits.OnesCount64(word(b, w, off, m)))
 			}
 		}
 		from += m
@@ -243,4 +236,100 @@ func (m *Marks) Remove(row int64) bool {
 // Has reports whether a row of the file is marked.
 func (m *Marks) Has(row int64) bool {
 	return atomic.LoadUint64(&m.words[row>>6])>>(row&63)&1 != 0
+}
+
+// RowsOf returns the rows whose bits are set in words, which it may change, and that
+// are in s, nil = all rows of a file of rows rows.
+func RowsOf(words []uint64, rows int64, s *RowSet) *RowSet {
+	m := &Marks{words: words, rows: rows}
+	if n := int((rows+63)/64) + 1; len(words) < n {
+		m.words = append(words, make([]uint64, n-len(words))...)
+	}
+	if n := rows % 64; n > 0 {
+		m.words[rows/64] &= 1<<n - 1
+	}
+	clear(m.words[(rows+63)/64:])
+	if s != nil {
+		for i := 0; i*blockWords < len(m.words); i++ {
+			part := m.words[i*blockWords : min((i+1)*blockWords, len(m.words))]
+			if i >= len(s.blocks) || s.blocks[i] == nil {
+				clear(part)
+				continue
+			}
+			for k := range part {
+				part[k] &= s.blocks[i][k]
+			}
+		}
+	}
+	return m.Set()
+}
+
+// Some reports whether one of rows [from, to) is in the set.
+func (s *RowSet) Some(from, to int64) bool {
+	for from < to {
+		off := from % blockRows
+		m := min(to-from, blockRows-off)
+		switch b := s.block(from); {
+		case b == nil:
+		case &b[0] == &all[0]:
+			return true
+		default:
+			for w := off / 64; w*64 < off+m; w++ {
+				if word(b, w, off, m) != 0 {
+					return true
+				}
+			}
+		}
+		from += m
+	}
+	return false
+}
+
+// word returns word w of a block with only the bits of [off, off+n) of the block.
+func word(b []uint64, w, off, n int64) uint64 {
+	x := b[w]
+	if w*64 < off {
+		x &= ^uint64(0) << (off - w*64)
+	}
+	if end := off + n - w*64; end < 64 {
+		x &= 1<<end - 1
+	}
+	return x
+}
+
+// Spans calls f with stretches of [from, to) that hold all its rows that are in the
+// set, in order: each begins and ends with such a row, and between two lie at least gap
+// rows that are not.
+func (s *RowSet) Spans(from, to, gap int64, f func(from, to int64)) {
+	lo, hi := int64(-1), int64(-1)
+	put := func(a, b int64) {
+		if lo >= 0 && a-hi < gap {
+			hi = b
+			return
+		}
+		if lo >= 0 {
+			f(lo, hi)
+		}
+		lo, hi = a, b
+	}
+	for from < to {
+		off := from % blockRows
+		m := min(to-from, blockRows-off)
+		switch b := s.block(from); {
+		case b == nil:
+		case &b[0] == &all[0]:
+			put(from, from+m)
+		default:
+			for w := off / 64; w*64 < off+m; w++ {
+				if x := word(b, w, off, m); x != 0 {
+					base := from - off + w*64
+					put(base+int64(bits.TrailingZeros64(x)), base+64-int64(bits.LeadingZeros64(x)))
+				}
+			}
+		}
+		from += m
+	}
+	if lo >= 0 {
+		f(lo, hi)
+	}
 }

@@ -22,6 +22,7 @@ type EnvOptions struct {
 	ManifestCacheBytes int64 // decoded manifests (256 MB)
 	VectorCacheBytes   int64 // decoded deletion vectors (64 MB)
 	PageCacheBytes     int64 // inflated pages of data files (256 MB); below 0 = none
+	IndexCacheBytes    int64 // heads and bitmaps of file indexes (64 MB)
 	OpenFiles          int   // data files kept open with their footers (256)
 	VerdictBytes       int64 // what merges come to, see verdict (64 MB); below 0 = none
 	// VerdictRows is how many rows files that are merged must have, for what they come
@@ -49,6 +50,8 @@ type EnvOptions struct {
 // Events are told what storage does, for logs and metrics; nil funcs are skipped.
 type Events struct {
 	PlanDone func(dir string, r *PlanReport)
+	// IndexDamaged is called once for each file whose indexes cannot be used.
+	IndexDamaged func(path string, err error)
 }
 
 // Env is what the tables of one warehouse share: files, formats and caches. Safe
@@ -62,14 +65,17 @@ type Env struct {
 	readers   *readerCache
 	vectors   *fileio.LRU[vectorKey, *dv.Vector]
 	living    *fileio.LRU[vectorKey, *mergetree.RowSet] // what vectors leave of their files
-	lookups   *lookup.Store
-	samples   *fileio.LRU[sampleKey, []byte]     // keys at row numbers, for cutting sections
-	restores  *fileio.LRU[string, *restoreCache] // by table and branch: what writers go on from
-	hashParts *fileio.LRU[string, *hashPart]     // by table, branch and partition: indexes of dynamic buckets
-	hashAdds  *fileio.LRU[string, hashDelta]     // by hash index file that was written here
-	keys      *keyStore
-	verdicts  *verdicts
-	folded    *fileio.LRU[foldedKey, *foldedColumn] // nil = none
+	indexes   *fileio.LRU[string, *indexFile]           // by path
+	// badIndexes are those of which Events have been told.
+	badIndexes *fileio.LRU[string, struct{}]
+	lookups    *lookup.Store
+	samples    *fileio.LRU[sampleKey, []byte]     // keys at row numbers, for cutting sections
+	restores   *fileio.LRU[string, *restoreCache] // by table and branch: what writers go on from
+	hashParts  *fileio.LRU[string, *hashPart]     // by table, branch and partition: indexes of dynamic buckets
+	hashAdds   *fileio.LRU[string, hashDelta]     // by hash index file that was written here
+	keys       *keyStore
+	verdicts   *verdicts
+	folded     *fileio.LRU[foldedKey, *foldedColumn] // nil = none
 	// foldedBytes is the budget of folded.
 	foldedBytes int64
 	hashBytes   int64 // of hashParts
@@ -111,6 +117,8 @@ func NewEnv(io fileio.FileIO, o EnvOptions) *Env {
 		vectors:   fileio.NewLRU[vectorKey, *dv.Vector](def(o.VectorCacheBytes, 64<<20), nil),
 		living:    fileio.NewLRU[vectorKey, *mergetree.RowSet](def(o.VectorCacheBytes, 64<<20), nil),
 	}
+	e.indexes = fileio.NewLRU[string, *indexFile](def(o.IndexCacheBytes, 64<<20), nil)
+	e.badIndexes = fileio.NewLRU[string, struct{}](10_000, nil) // of paths
 	e.hashParts = fileio.NewLRU[string, *hashPart](e.hashBytes, nil)
 	e.hashAdds = fileio.NewLRU[string, hashDelta](e.hashBytes/16, nil)
 	e.verdicts = newVerdicts(def(o.VerdictBytes, 64<<20), def(o.VerdictRows, 65_536))
@@ -144,6 +152,9 @@ func (e *Env) LookupStats() lookup.Stats { return e.lookups.Stats() }
 func (e *Env) forget(paths []string) {
 	e.readers.drop(paths)
 	e.lookups.Forget(paths...)
+	for _, p := range paths {
+		e.forgetIndex(p)
+	}
 	for _, f := range e.formats {
 		if f, ok := f.(format.Forgetter); ok {
 			f.Forget(paths...)

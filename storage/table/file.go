@@ -11,4 +11,6 @@ type File struct {
 	DV   *manifest.DeletionVectorRef // nil = none
 	// only, when not nil, are the rows that are read, by a verdict; DV is part of it.
 	only *mergetree.RowSet
+	// found is what indexes said of the file when it was planned; nil = they were not asked.
+	found *candidates
 }

@@ -200,7 +200,17 @@ func (p *planner) planBucket(ctx context.Context, files []live, dvs map[string]*
 				p.skip("stats", 1)
 				continue
 			}
-			raw = append(raw, file(l))
+			found, err := p.byIndex(l)
+			if err != nil {
+				return err
+			}
+			if found != nil && found.none {
+				p.skip(found.reason(), 1)
+				continue
+			}
+			f := file(l)
+			f.found = found
+			raw = append(raw, f)
 		}
 		slices.SortStableFunc(raw, func(a, b File) int { return cmp.Compare(a.Meta.MinSequence, b.Meta.MinSequence) })
 		return p.addRaw(ctx, files[0], raw)
@@ -294,8 +304,18 @@ func (p *planner) planKeyed(ctx context.Context, b *keyedBucket) error {
 						p.skip("stats", 1)
 						continue
 					}
+					found, err := p.byIndex(kept[i])
+					if err != nil {
+						return err
+					}
+					if found != nil && found.none {
+						p.skip(found.reason(), 1)
+						continue
+					}
 					p.countLevel0(kept[i], b.vectorMode)
-					raw = append(raw, b.file(kept[i]))
+					f := b.file(kept[i])
+					f.found = found
+					raw = append(raw, f)
 				}
 			}
 			continue

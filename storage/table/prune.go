@@ -182,6 +182,9 @@ type fileSchema struct {
 	schema  *schema.Table
 	evo     *schema.Evolution
 	checked bool // every wanted column can be read
+	// filter is the scan's as file indexes understand it, once translated.
+	filter     predicate.Node
+	translated bool
 }
 
 func (p *planner) fileSchema(id int64) (*fileSchema, error) {

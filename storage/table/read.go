@@ -402,24 +402,39 @@ func (r *rawReader) nextRange(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
+// openFile opens a file and finds the row ranges to be read. There are none where
+// indexes rule the file out, which then is not opened.
 func (r *rawReader) openFile(ctx context.Context, f *File) error {
+	var late predicate.Node
+	if r.late != nil {
+		late = predicate.Simplify(r.late.Poll())
+	}
+	whole := format.RowRange{From: 0, To: f.Meta.Rows}
+	if r.split.Range != nil {
+		whole = *r.split.Range
+	}
+	found, err := r.plan.candidates(ctx, r.dir, f, late, r.c)
+	if err != nil {
+		return err
+	}
+	if found.none {
+		r.c.Rows += whole.To - whole.From
+		r.c.RowsSkipped += whole.To - whole.From
+		if whole.From == 0 {
+			r.c.SkipFile(found.reason(), 1)
+		}
+		return nil
+	}
 	o, err := r.plan.open(ctx, r.dir, f)
 	if err != nil {
 		return err
 	}
 	r.cur, r.bytes = o, o.Bytes()
+	o.without = func(pages int64) { r.c.IndexPages += pages }
 	r.kinds = r.plan.keyed && f.Meta.DeleteRows != 0 && !r.plan.kinds && f.only == nil
-	n := r.plan.filter
-	if r.late != nil {
-		if l := predicate.Simplify(r.late.Poll()); l != nil {
-			n = predicate.Conj(n, l)
-		}
+	if r.ranges, err = o.ranges(ctx, whole, predicate.Conj(r.plan.filter, late), r.c); err == nil && found.rows != nil {
+		r.ranges = o.narrow(found.rows, r.ranges, r.c)
 	}
-	whole := format.RowRange{From: 0, To: o.Rows()}
-	if r.split.Range != nil {
-		whole = *r.split.Range
-	}
-	r.ranges, err = o.ranges(ctx, whole, n, r.c)
 	return err
 }
 

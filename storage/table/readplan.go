@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/index/dv"
@@ -43,12 +44,14 @@ type readPlan struct {
 	// deleted rows are wanted, too
 	kinds   bool
 	without Pruning
+	indexes bool // file indexes are looked at
 	// foldRows are the rows of all splits of folded versions.
 	foldRows int64
 }
 
 func newReadPlan(p *planner) (*readPlan, error) {
 	r := &readPlan{t: p.t, st: p.state, at: p.scan.At, filter: p.filter, keyed: p.primaryKey(), keyCols: p.keyCols, codec: p.codec, kinds: p.scan.KeepDeletes, without: p.scan.Without}
+	r.indexes = p.scan.readsIndexes(p.options)
 	r.columns = p.scan.Columns
 	if r.columns == nil {
 		r.columns = make([]int, len(p.schema.Fields))
@@ -128,8 +131,13 @@ type openFile struct {
 	name   string // relative to the table
 	dv     *dv.Vector
 	live   *mergetree.RowSet // what dv leaves; nil = all
+	// some are the rows that deletions, a verdict and indexes leave; nil = indexes say
+	// nothing.
+	some   *mergetree.RowSet
 	bucket int32
-	pruned map[int]types.Type // ROW columns of which only some members are read
+	// without counts pages that are not read because some has no row of them.
+	without func(pages int64)
+	pruned  map[int]types.Type // ROW columns of which only some members are read
 }
 
 // bucketOf reads the bucket's number off its directory.
@@ -213,14 +221,54 @@ func (r *readPlan) close(o *openFile) { r.t.env.readers.put(o.cachedReader) }
 // alive returns the rows of [from, from+n) that are not deleted, nor left out by a
 // verdict, as offsets; nil = all.
 func (o *openFile) alive(from int64, n int, buf []uint16) (keep []uint16) {
-	s := o.meta.only
+	s := o.some
 	if s == nil {
-		s = o.live
+		s = o.standing()
 	}
 	if s != nil {
 		keep, _ = s.Keep(from, n, buf)
 	}
 	return keep
+}
+
+// standing are the rows that are not deleted, nor left out by a verdict; nil = all.
+func (o *openFile) standing() *mergetree.RowSet {
+	if o.meta.only != nil {
+		return o.meta.only
+	}
+	return o.live
+}
+
+// spanGap is how many rows without a candidate lie at least between two row ranges of a
+// file: fewer are passed over more cheaply than a range is begun.
+const spanGap = 1 << 16
+
+// narrow leaves only what indexes leave: rows are the candidates.
+func (o *openFile) narrow(rows *roaring.Bitmap, ranges []format.RowRange, c *format.Counters) []format.RowRange {
+	total := o.Rows()
+	words := make([]uint64, max(int(rows.DenseSize()), int((total+63)/64))+1)
+	rows.WriteDenseTo(words)
+	o.some = mergetree.RowsOf(words, total, o.standing())
+	var out []format.RowRange
+	for _, r := range ranges {
+		at := r.From
+		skip := func(to int64) {
+			c.Rows += to - at
+			c.RowsSkipped += to - at
+		}
+		o.some.Spans(r.From, r.To, spanGap, func(from, to int64) {
+			skip(from)
+			at = to
+			out = append(out, format.RowRange{From: from, To: to})
+		})
+		skip(r.To)
+		all := r.To - r.From
+		if s := o.standing(); s != nil {
+			all = s.CountIn(r.From, r.To)
+		}
+		c.IndexRows += all - o.some.CountIn(r.From, r.To)
+	}
+	return out
 }
 
 // physical returns the physical columns that the scan needs of a file.
@@ -316,6 +364,9 @@ func (o *openFile) columns(ctx context.Context, r format.RowRange, cols []int) (
 		var err error
 		if fc.rd, err = o.Columns(ctx, r, want); err != nil {
 			return nil, err
+		}
+		if x, ok := fc.rd.(format.Expecter); ok && o.some != nil {
+			x.Expect(o.some.Some, o.without)
 		}
 	}
 	return fc, nil

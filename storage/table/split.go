@@ -117,10 +117,25 @@ func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
 			p.skip("metadata", 1)
 			continue
 		}
+		cuts := f.Meta.Size >= z.split/2 && f.Meta.Rows >= 2*z.rangeRows
+		if cuts {
+			// The file would be opened now: its indexes are asked before.
+			found, err := p.read.candidates(ctx, p.bucketDir(l.part, l.Bucket), f, nil, &p.report.Counters)
+			if err != nil {
+				return err
+			}
+			if f.found = &found; found.none {
+				p.skip(found.reason(), 1)
+				if f.only != nil {
+					p.report.FilesRead--
+				}
+				continue
+			}
+		}
 		if f.only == nil {
 			p.report.FilesRead++
 		}
-		if f.Meta.Size >= z.split/2 && f.Meta.Rows >= 2*z.rangeRows {
+		if cuts {
 			flush()
 			if err := p.cut(ctx, l, f); err != nil {
 				return err
@@ -171,6 +186,12 @@ func (p *planner) cut(ctx context.Context, l live, f *File) error {
 			} else if i > 0 && cuts[i-1] > from+want/2 {
 				to = cuts[i-1]
 			}
+		}
+		if f.found != nil && !f.found.some(from, to) {
+			c := &p.report.Counters
+			c.Rows, c.RowsSkipped, c.IndexRows = c.Rows+to-from, c.RowsSkipped+to-from, c.IndexRows+to-from
+			from = to
+			continue
 		}
 		s := p.newSplit(l, []File{*f})
 		s.Raw = true

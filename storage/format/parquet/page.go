@@ -217,11 +217,14 @@ func (c *chunkReader) nextIndexed() error {
 	return nil
 }
 
+// headerGuess is how many bytes of a page are looked at first.
+const headerGuess = 256
+
 // header reads the page header at c.at and moves c.at behind it.
 func (c *chunkReader) header(ctx context.Context) (pageHeader, int64, error) {
 	off := c.at
 	// A header has 20 to 60 bytes, more when it carries statistics.
-	for n := int64(256); ; n *= 8 {
+	for n := int64(headerGuess); ; n *= 8 {
 		left := c.end - off
 		if left <= 0 {
 			return pageHeader{}, off, c.corruptf(off, "the column chunk ends before its last page")

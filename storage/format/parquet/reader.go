@@ -440,6 +440,16 @@ type columnReader struct {
 	group  int           // row group that cols stand in, -1 = none
 	gend   int64         // its last row + 1
 	err    error
+
+	some    func(from, to int64) bool // see Expect; nil = nothing is known
+	without func(pages int64)
+}
+
+var _ format.Expecter = (*columnReader)(nil)
+
+// Expect says which rows will be wanted. See format.Expecter.
+func (c *columnReader) Expect(some func(from, to int64) bool, without func(pages int64)) {
+	c.some, c.without = some, without
 }
 
 // Read returns the next n rows. See format.ColumnReader.
@@ -566,6 +576,17 @@ func (c *columnReader) plan(ctx context.Context, g int) ([]*run, error) {
 		}
 		if len(locs) > 0 {
 			d := span{s.off, locs[0].off}
+			if c.some != nil {
+				wanted := c.expected(locs, g, from, to)
+				if len(wanted) > 0 && d.end > d.off && d.end-d.off <= maxWindow {
+					wanted = append(wanted, d)
+				}
+				for _, s := range wanted {
+					spans = append(spans, s)
+					total += s.end - s.off
+				}
+				continue
+			}
 			s = pagesOf(locs, from, to)
 			if d.end > d.off {
 				if d.end == s.off {
@@ -580,9 +601,42 @@ func (c *columnReader) plan(ctx context.Context, g int) ([]*run, error) {
 		total += s.end - s.off
 	}
 	if total > groupBytes {
+		if c.some != nil {
+			return ownRuns(spans), nil
+		}
 		return nil, nil
 	}
 	return coalesce(spans), nil
+}
+
+// expected is where the pages with wanted rows of from..to lie.
+func (c *columnReader) expected(locs []pageLoc, g int, from, to int64) (out []span) {
+	first, rows := c.r.meta.groups[g].first, c.r.meta.groups[g].rows
+	gone := int64(0)
+	for i, l := range locs {
+		next := rows
+		if i+1 < len(locs) {
+			next = locs[i+1].first
+		}
+		lo, hi := max(l.first, from), min(next, to)
+		if lo >= hi {
+			continue
+		}
+		if !c.some(first+lo, first+hi) {
+			gone++
+			continue
+		}
+		end := min(l.off+max(int64(l.size), headerGuess), c.r.size)
+		if n := len(out); n > 0 && out[n-1].end >= l.off && end-out[n-1].off <= maxWindow {
+			out[n-1].end = end
+			continue
+		}
+		out = append(out, span{l.off, end})
+	}
+	if gone > 0 && c.without != nil {
+		c.without(gone)
+	}
+	return out
 }
 
 // pagesOf is where the pages with rows from..to lie.

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -85,6 +86,18 @@ type span struct{ off, end int64 }
 type run struct {
 	span
 	buf []byte
+	own bool // of one column: its bytes are given up when that goes on to another run
+}
+
+// ownRuns makes a run of each span, which belongs to one column: more bytes are wanted
+// than shall be in memory together.
+func ownRuns(spans []span) []*run {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.off, b.off) })
+	out := make([]*run, len(spans))
+	for i, s := range spans {
+		out[i] = &run{span: s, own: true}
+	}
+	return out
 }
 
 // coalesce joins spans that lie less than gapBytes apart.
@@ -116,6 +129,7 @@ func coalesce(spans []span) []*run {
 type window struct {
 	r     *Reader
 	runs  []*run // shared with the other columns; empty = own window
+	last  *run   // the one that was read last
 	buf   []byte
 	off   int64
 	limit int64 // no byte from here on is wanted
@@ -123,7 +137,7 @@ type window struct {
 }
 
 func (w *window) reset(runs []*run, limit int64) {
-	w.runs, w.limit = runs, limit
+	w.runs, w.last, w.limit = runs, nil, limit
 	w.buf, w.off, w.size = w.buf[:0], 0, minWindow
 }
 
@@ -133,17 +147,25 @@ func (w *window) get(ctx context.Context, off int64, n int) ([]byte, error) {
 	if r := w.r; r.mem != nil && off >= r.memOff && off+int64(n) <= r.memOff+int64(len(r.mem)) {
 		return r.mem[off-r.memOff:], nil
 	}
-	for _, u := range w.runs {
-		if off >= u.off && off+int64(n) <= u.end {
-			if u.buf == nil {
-				b, err := w.r.readAt(ctx, u.off, int(u.end-u.off), nil)
-				if err != nil {
-					return nil, err
-				}
-				u.buf = b
+	// Runs are in order and do not overlap.
+	i, found := slices.BinarySearchFunc(w.runs, off, func(u *run, off int64) int { return cmp.Compare(u.off, off) })
+	if !found {
+		i--
+	}
+	if i >= 0 && off+int64(n) <= w.runs[i].end {
+		u := w.runs[i]
+		if u.buf == nil {
+			if w.last != nil && w.last.own {
+				w.last.buf = nil
 			}
-			return u.buf[off-u.off:], nil
+			w.last = u
+			b, err := w.r.readAt(ctx, u.off, int(u.end-u.off), nil)
+			if err != nil {
+				return nil, err
+			}
+			u.buf = b
 		}
+		return u.buf[off-u.off:], nil
 	}
 	if off >= w.off && off+int64(n) <= w.off+int64(len(w.buf)) {
 		return w.buf[off-w.off:], nil
