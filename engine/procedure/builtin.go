@@ -14,6 +14,7 @@ var builtin = []*Procedure{
 	replaceTag,
 	expireTags,
 	rescaleProcedure,
+	rewriteFileIndex,
 	rollback,
 	rollbackTo,
 	rollbackToTimestamp,
@@ -26,7 +27,7 @@ var later = strings.Fields(`
 	drop_function drop_global_index drop_partition expire_changelogs expire_partitions fast_forward full_text_search mark_partition_done
 	materialize_deletion_vectors merge_branch merge_into migrate_database migrate_file migrate_table purge_files query_service
 	reassign_row_id remove_orphan_files remove_unexisting_files remove_unexisting_manifests rename_branch repair repair_earliest_snapshot
-	reset_consumer rewrite_file_index rollback_to_as_latest rollback_to_watermark trigger_tag_automatic_creation vector_search`)
+	reset_consumer rollback_to_as_latest rollback_to_watermark trigger_tag_automatic_creation vector_search`)
 
 // Find returns the procedure sys.name; known is true also for those that are not
 // offered yet.

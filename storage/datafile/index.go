@@ -43,7 +43,7 @@ func (w *writer) finishIndex(ctx context.Context, m *manifest.DataFile, f *open)
 		return nil
 	}
 	name := m.Name + fileindex.Suffix
-	if err := createFile(ctx, w.o.IO, w.o.Dir+name, data); err != nil {
+	if err := CreateFile(ctx, w.o.IO, w.o.Dir+name, data); err != nil {
 		return err
 	}
 	m.ExtraFiles = append(m.ExtraFiles, name)
@@ -51,8 +51,8 @@ func (w *writer) finishIndex(ctx context.Context, m *manifest.DataFile, f *open)
 	return nil
 }
 
-// createFile writes a file whole.
-func createFile(ctx context.Context, io fileio.FileIO, path string, data []byte) error {
+// CreateFile writes a new file whole; after an error there is none.
+func CreateFile(ctx context.Context, io fileio.FileIO, path string, data []byte) error {
 	out, err := io.Create(ctx, path)
 	if err != nil {
 		return err

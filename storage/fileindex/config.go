@@ -123,6 +123,53 @@ func Parse(o schema.Options, fields types.Schema) (*Config, error) {
 	return c, nil
 }
 
+// For returns what c, parsed with the fields of a table, asks of a file that was written
+// with others: columns have the names and types that they have there. A column that the
+// file has not, or whose type there cannot have the index, is left out; nil when nothing
+// remains.
+func (c *Config) For(table, file types.Schema) *Config {
+	if c == nil {
+		return nil
+	}
+	out := &Config{Threshold: c.Threshold}
+	for _, x := range c.Columns {
+		id := table[x.Field].ID
+		if x.Field = slices.IndexFunc(file, func(f types.Field) bool { return f.ID == id }); x.Field < 0 {
+			continue
+		}
+		f := file[x.Field]
+		x.Name, x.Type = f.Name, f.Type
+		if x.Keyed {
+			if f.Type.Kind != types.Map || !isText(f.Type.Key.Kind) {
+				continue
+			}
+			x.Type = *f.Type.Elem
+		}
+		if x.Kind.Supports(x.Type) {
+			out.Columns = append(out.Columns, x)
+		}
+	}
+	if len(out.Columns) == 0 {
+		return nil
+	}
+	return out
+}
+
+// Only returns c with those of its columns for which keep is true; nil when there are
+// none.
+func (c *Config) Only(keep func(x *Column) bool) *Config {
+	out := &Config{Threshold: c.Threshold}
+	for i := range c.Columns {
+		if keep(&c.Columns[i]) {
+			out.Columns = append(out.Columns, c.Columns[i])
+		}
+	}
+	if len(out.Columns) == 0 {
+		return nil
+	}
+	return out
+}
+
 // declare adds the columns of file-index.<kind>.columns.
 func (c *Config) declare(option, name string, list []string, fields types.Schema) error {
 	kind := KindOf(name)
