@@ -16,4 +16,5 @@ var builtin = []Def{
 	{"statistics", statisticsFields, fillStatistics},
 	{"aggregation_fields", aggregationFields, fillAggregation},
 	{"table_indexes", tableIndexFields, fillTableIndexes},
+	{"file_indexes", fileIndexFields, fillFileIndexes},
 }

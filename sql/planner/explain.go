@@ -649,6 +649,20 @@ func predText(n predicate.Node, env function.Env) string {
 		}
 		return "(" + strings.Join(out, op) + ")"
 	}
+	leaf := func(l *predicate.Leaf, name string) string {
+		var args []string
+		for _, a := range l.Args {
+			args = append(args, d.constant(&plan.Const{Value: a, T: l.Type.SQL()}))
+		}
+		s := name + " " + [...]string{"=", "<>", "<", "<=", ">", ">=", "IN", "NOT IN", "IS NULL", "IS NOT NULL", "STARTS WITH", "BETWEEN"}[l.Op]
+		switch {
+		case l.Op == predicate.In || l.Op == predicate.NotIn:
+			s += " (" + strings.Join(args, ", ") + ")"
+		case len(args) > 0:
+			s += " " + strings.Join(args, " AND ")
+		}
+		return "(" + s + ")"
+	}
 	f = func(n predicate.Node) string {
 		switch n := n.(type) {
 		case *predicate.And:
@@ -657,20 +671,10 @@ func predText(n predicate.Node, env function.Env) string {
 			return join(n.Args, " OR ")
 		case *predicate.Not:
 			return "(NOT " + f(n.Arg) + ")"
+		case *predicate.MapLeaf:
+			return leaf(&n.Leaf, ast.QuoteIdent(n.Name)+"["+d.constant(&plan.Const{Value: n.Key, T: types.Of(types.Text)})+"]")
 		case *predicate.Leaf:
-			var args []string
-			for _, a := range n.Args {
-				args = append(args, d.constant(&plan.Const{Value: a, T: n.Type.SQL()}))
-			}
-			op := [...]string{"=", "<>", "<", "<=", ">", ">=", "IN", "NOT IN", "IS NULL", "IS NOT NULL", "STARTS WITH", "BETWEEN"}[n.Op]
-			s := ast.QuoteIdent(n.Name) + " " + op
-			switch {
-			case n.Op == predicate.In || n.Op == predicate.NotIn:
-				s += " (" + strings.Join(args, ", ") + ")"
-			case len(args) > 0:
-				s += " " + strings.Join(args, " AND ")
-			}
-			return "(" + s + ")"
+			return leaf(n, ast.QuoteIdent(n.Name))
 		}
 		return "true"
 	}

@@ -80,31 +80,30 @@ func (m *predMaker) node(c plan.Expr, depth int) predicate.Node {
 		}
 		return &predicate.Or{Args: out}
 	case *plan.Col:
-		return m.leaf(x, predicate.Eq, true)
+		return m.bare(x, predicate.Eq, true)
 	case *plan.Not:
-		if col, ok := x.Arg.(*plan.Col); ok {
-			return m.leaf(col, predicate.Eq, false)
-		}
+		return m.bare(x.Arg, predicate.Eq, false)
 	case *plan.IsNull:
-		if col, ok := x.Arg.(*plan.Col); ok {
-			if x.Not {
-				return m.leaf(col, predicate.IsNotNull)
-			}
-			return m.leaf(col, predicate.IsNull)
+		op := predicate.IsNull
+		if x.Not {
+			op = predicate.IsNotNull
+		}
+		if t, ok := m.target(x.Arg); ok {
+			return m.leaf(t, op)
 		}
 	case *plan.IsBool:
-		if col, ok := x.Arg.(*plan.Col); ok && !x.Not {
+		if !x.Not {
 			switch x.Test {
 			case plan.TestTrue:
-				return m.leaf(col, predicate.Eq, true)
+				return m.bare(x.Arg, predicate.Eq, true)
 			case plan.TestFalse:
-				return m.leaf(col, predicate.Eq, false)
+				return m.bare(x.Arg, predicate.Eq, false)
 			default:
-				return m.leaf(col, predicate.IsNull)
+				return m.bare(x.Arg, predicate.IsNull)
 			}
 		}
 	case *plan.InList:
-		col, ok := x.Arg.(*plan.Col)
+		col, ok := m.target(x.Arg)
 		if !ok {
 			return nil
 		}
@@ -150,9 +149,9 @@ func (m *predMaker) call(x *plan.Call) predicate.Node {
 		return nil
 	}
 	op := x.F.Name
-	col, k := asColConst(x.Args[0], x.Args[1])
-	if col == nil {
-		if col, k = asColConst(x.Args[1], x.Args[0]); col == nil {
+	col, k, ok := m.targetConst(x.Args[0], x.Args[1])
+	if !ok {
+		if col, k, ok = m.targetConst(x.Args[1], x.Args[0]); !ok {
 			return nil
 		}
 		if op = commutators[op]; op == "" {
@@ -176,38 +175,69 @@ func (m *predMaker) call(x *plan.Call) predicate.Node {
 	return m.leaf(col, o, v)
 }
 
-func asColConst(a, b plan.Expr) (*plan.Col, *plan.Const) {
-	col, ok := bareLabel(a)
-	if !ok {
-		return nil, nil
-	}
-	k, ok := b.(*plan.Const)
-	if !ok {
-		return nil, nil
-	}
-	return col, k
+// predTarget is what a leaf of a predicate compares: a column, or the value that a map
+// column has under a key.
+type predTarget struct {
+	col   int // of the relation
+	t     types.Type
+	key   string
+	keyed bool
 }
 
-// bareLabel looks through casts that change only the label, such as varchar to
-// text.
-func bareLabel(e plan.Expr) (*plan.Col, bool) {
-	for {
-		switch x := e.(type) {
-		case *plan.Col:
-			return x, true
-		case *plan.Cast:
-			if x.F != nil || x.Arg.Type().Kind == types.BpChar {
-				return nil, false
-			}
-			e = x.Arg
-		default:
-			return nil, false
+// target returns what an expression names, through casts that change only the label.
+func (m *predMaker) target(e plan.Expr) (predTarget, bool) {
+	e = unlabelled(e)
+	if s, ok := e.(*plan.Subscript); ok && !s.Slice {
+		col, ok := s.Arg.(*plan.Col)
+		if !ok {
+			return predTarget{}, false
 		}
+		k, ok := s.Index.(*plan.Const)
+		i, known := m.att[col.ID]
+		if !ok || !known {
+			return predTarget{}, false
+		}
+		t := m.cols[i].Type
+		key, ok := k.Value.(string)
+		if !ok || t.Kind != types.Map || !plainText(*t.Key) {
+			return predTarget{}, false
+		}
+		return predTarget{col: i, t: *t.Elem, key: key, keyed: true}, true
+	}
+	col, ok := e.(*plan.Col)
+	if !ok {
+		return predTarget{}, false
+	}
+	i, ok := m.att[col.ID]
+	if !ok {
+		return predTarget{}, false
+	}
+	return predTarget{col: i, t: m.cols[i].Type}, true
+}
+
+func (m *predMaker) targetConst(a, b plan.Expr) (predTarget, *plan.Const, bool) {
+	t, ok := m.target(a)
+	if !ok {
+		return t, nil, false
+	}
+	k, ok := b.(*plan.Const)
+	return t, k, ok
+}
+
+// unlabelled looks through casts that change only the label, such as varchar to
+// text.
+func unlabelled(e plan.Expr) plan.Expr {
+	for {
+		x, ok := e.(*plan.Cast)
+		if !ok || x.F != nil || x.Arg.Type().Kind == types.BpChar {
+			return e
+		}
+		e = x.Arg
 	}
 }
 
 func (m *predMaker) anyAll(x *plan.AnyAll) predicate.Node {
-	col, ok := bareLabel(x.Left)
+	col, ok := m.target(x.Left)
 	if !ok || x.Op == nil {
 		return nil
 	}
@@ -245,9 +275,9 @@ func (m *predMaker) anyAll(x *plan.AnyAll) predicate.Node {
 }
 
 // like takes the fixed beginning of a pattern.
-func (m *predMaker) like(col *plan.Col, k *plan.Const) predicate.Node {
+func (m *predMaker) like(col predTarget, k *plan.Const) predicate.Node {
 	s, ok := k.Value.(string)
-	if !ok || !plainText(m.colType(col)) {
+	if !ok || !plainText(col.t) {
 		return nil
 	}
 	var prefix strings.Builder
@@ -276,32 +306,34 @@ func (m *predMaker) like(col *plan.Col, k *plan.Const) predicate.Node {
 	return m.leaf(col, predicate.StartsWith, prefix.String())
 }
 
-func (m *predMaker) colType(c *plan.Col) types.Type {
-	if i, ok := m.att[c.ID]; ok {
-		return m.cols[i].Type
-	}
-	return types.Type{}
-}
-
 func plainText(t types.Type) bool { return t.Kind == types.Text || t.Kind == types.Varchar }
 
-func (m *predMaker) leaf(c *plan.Col, op predicate.Op, args ...types.Datum) predicate.Node {
-	i, ok := m.att[c.ID]
-	if !ok {
-		return nil
+func (m *predMaker) leaf(c predTarget, op predicate.Op, args ...types.Datum) predicate.Node {
+	f := m.cols[c.col]
+	l := predicate.Leaf{Op: op, Col: c.col, FieldID: f.ID, Name: f.Name, Type: c.t, Args: args}
+	if c.keyed {
+		return &predicate.MapLeaf{Leaf: l, Key: c.key}
 	}
-	f := m.cols[i]
-	return &predicate.Leaf{Op: op, Col: i, FieldID: f.ID, Name: f.Name, Type: f.Type, Args: args}
+	return &l
+}
+
+// bare is leaf of an expression that must be a column.
+func (m *predMaker) bare(e plan.Expr, op predicate.Op, args ...types.Datum) predicate.Node {
+	if col, ok := e.(*plan.Col); ok {
+		if t, ok := m.target(col); ok {
+			return m.leaf(t, op, args...)
+		}
+	}
+	return nil
 }
 
 // value turns a constant into a datum of the column's type, when that keeps the
 // meaning of comparing with it.
-func (m *predMaker) value(c *plan.Col, k *plan.Const) (types.Datum, bool) {
-	i, ok := m.att[c.ID]
-	if !ok || k.Value == nil {
+func (m *predMaker) value(c predTarget, k *plan.Const) (types.Datum, bool) {
+	if k.Value == nil {
 		return nil, false
 	}
-	ct, kt := m.cols[i].Type, k.T
+	ct, kt := c.t, k.T
 	switch ct.Kind {
 	case types.Bool:
 		b, ok := k.Value.(bool)
