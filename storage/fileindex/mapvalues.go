@@ -8,7 +8,8 @@ import (
 )
 
 // valuesUnder returns the values that the maps of a column have under a key, NULL where
-// a map is NULL or has no such key. Of a key that stands in a map twice it is the last.
+// a map is NULL or has no such key. Of a key that stands in a map twice (no writer makes
+// that) it is the first, as the executor's map[key] reads it.
 func valuesUnder(a arrow.Array, key string) arrow.Array {
 	m := vec.Decode(a).(*array.Map)
 	at := make([]int32, m.Len())
@@ -19,7 +20,7 @@ func valuesUnder(a arrow.Array, key string) arrow.Array {
 			continue
 		}
 		from, to := m.ValueOffsets(i)
-		for k := to - 1; k >= from; k-- {
+		for k := from; k < to; k++ {
 			if is(int(k)) {
 				at[i] = int32(k)
 				break
