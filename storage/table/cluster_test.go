@@ -80,6 +80,10 @@ func TestClusterAgainstModel(t *testing.T) {
 			default:
 				before := c.live()
 				o := CompactOptions{Full: r.IntN(2) == 0}
+				var due map[commit.BucketID]bool
+				if itself && !o.Full {
+					due = c.due(before)
+				}
 				if !itself && r.IntN(4) > 0 {
 					o = sortBy(cluster.Strategy(1+r.IntN(3)), "k", "v")
 				}
@@ -94,6 +98,9 @@ func TestClusterAgainstModel(t *testing.T) {
 				}
 				if o.Sort != nil && len(before) > 0 && rep.SnapshotID == 0 {
 					t.Errorf("%s: nothing was sorted", when)
+				}
+				if due != nil && o.Partitions == nil && len(due) != rep.Buckets {
+					t.Errorf("%s: %d buckets were due", when, len(due))
 				}
 				if itself {
 					c.clusteredLevels(when, o.Full && o.Partitions == nil)
@@ -111,6 +118,22 @@ func TestClusterAgainstModel(t *testing.T) {
 	if sorted == 0 {
 		t.Error("nothing was ever sorted")
 	}
+}
+
+// due are the buckets that need a compaction.
+func (c *compactTable) due(live []manifest.Entry) map[commit.BucketID]bool {
+	c.t.Helper()
+	out := map[commit.BucketID]bool{}
+	for _, e := range live {
+		n, err := c.s.NeedsCompaction(context.Background(), snapshot.Ref{}, e.Partition, e.Bucket)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if n.Due {
+			out[commit.BucketID{Partition: string(e.Partition), Bucket: e.Bucket}] = true
+		}
+	}
+	return out
 }
 
 // clusteredLevels makes sure that outputs are above level 0 and, after a full
@@ -443,6 +466,43 @@ func TestClusterBesideWriters(t *testing.T) {
 	}
 }
 
+// TestClusterRaces lets others come first: rows that were appended stay, and where a
+// row of a file was deleted the work is thrown away and told.
+func TestClusterRaces(t *testing.T) {
+	for _, dvs := range []string{"true", "false"} {
+		c := newCompactTable(t, fileio.NewMem(), tableSchema(t, map[string]string{"deletion-vectors.enabled": dvs}, nil, "k BIGINT", "v STRING"), EnvOptions{})
+		r := rand.New(rand.NewPCG(61, 62))
+		next := int64(0)
+		c.append(appendRows(r, c, &next, 200))
+		c.append(appendRows(r, c, &next, 100))
+		before := func(f func()) CompactOptions {
+			o := sortBy(cluster.ZOrder, "k", "v")
+			o.Publish = func(context.Context) (func(), error) { f(); return func() {}, nil }
+			return o
+		}
+		rep := c.compact(before(func() { c.append(appendRows(r, c, &next, 50)) }))
+		if rep.LostRaces != 0 || rep.SnapshotID != 4 || rep.RowsAfter != 300 || rep.FilesBefore != 2 || rep.FilesAfter != 1 {
+			t.Errorf("beside an append: %+v", *rep)
+		}
+		c.check("beside an append")
+		live := c.live()
+		rep = c.compact(before(func() {
+			if err := c.deleteWhere(func(k int64) bool { return k < 10 }); err != nil {
+				t.Fatal(err)
+			}
+		}))
+		if rep.LostRaces != 1 || rep.SnapshotID != 0 || rep.FilesAfter != 0 || len(live) != 2 {
+			t.Errorf("beside a delete: %+v", *rep)
+		}
+		c.check("beside a delete")
+		c.noStray()
+		if rep = c.compact(sortBy(cluster.Order, "k")); rep.RowsAfter != 340 {
+			t.Errorf("afterwards: %+v", *rep)
+		}
+		c.check("afterwards")
+	}
+}
+
 // clusteredTable is a table with vectors and several files of random rows.
 func clusteredTable(t *testing.T, io fileio.FileIO, opts map[string]string) *compactTable {
 	o := map[string]string{"target-file-size": "1 kb", "commit.max-retries": "0", "deletion-vectors.enabled": "true"}
@@ -587,7 +647,17 @@ func TestClusterMemory(t *testing.T) {
 	account := mem.NewRoot("limit", 32<<20)
 	o := sortBy(cluster.ZOrder, "x", "y")
 	o.Account = account
+	done, half := int64(0), false
+	o.Progress = func(now, total int64) {
+		if now < done || total != 399_999 {
+			t.Errorf("%d rows of %d are done after %d", now, total, done)
+		}
+		done, half = now, half || now > total/4 && now < total/2
+	}
 	rep := c.compact(o)
+	if done != 399_999 || !half {
+		t.Errorf("%d rows are told, half way %v", done, half)
+	}
 	if rep.RowsAfter != 399_999 || c.checksum() != sum {
 		t.Errorf("the rows differ: %+v", *rep)
 	}
