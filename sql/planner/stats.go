@@ -35,11 +35,19 @@ type est struct {
 // colStat describes the values of one column.
 type colStat struct {
 	distinct, nullFrac float64
-	lo, hi             float64 // numeric image of min and max
-	ranged             bool
-	width              float64
+	// domain is how many distinct values there are to be met: distinct without what
+	// conditions on other columns left of them. Two columns that are joined have it in
+	// common, so a row's chance of a partner is the share of the domain that is left on
+	// the other side. 0 = distinct.
+	domain  float64
+	lo, hi  float64 // numeric image of min and max
+	ranged  bool
+	counted bool // distinct was counted by ANALYZE
+	width   float64
 	// scattered columns have no usable range (text).
 }
+
+func (c *colStat) ofDomain() float64 { return math.Max(c.domain, c.distinct) }
 
 func clampRows(r float64) float64 {
 	if !(r >= 1) { // NaN too
@@ -211,6 +219,7 @@ func (p *planner) estimate(n plan.LNode) *est {
 		for i, c := range n.GroupCols {
 			if s := p.exprStat(n.Groups[i], in); s != nil {
 				k := *s
+				k.domain = s.ofDomain()
 				k.distinct = math.Min(k.distinct, rows)
 				e.cols[c.ID] = &k
 			}
@@ -373,11 +382,12 @@ func (p *planner) estGet(g *plan.LGet) *est {
 					}
 				}
 				if cs.Distinct > 0 {
-					s.distinct = math.Min(float64(cs.Distinct), e.rows)
+					s.distinct, s.counted = math.Min(float64(cs.Distinct), e.rows), true
 				}
 			}
 		}
 		switch {
+		case s.counted:
 		case c.T.Kind == types.Bool:
 			s.distinct = 2
 		case c.T.Mod == 5 && (c.T.Kind == types.BpChar || c.T.Kind == types.Varchar):
@@ -415,6 +425,7 @@ func (p *planner) narrow(conds []plan.Expr, in *est, s float64) map[plan.ColID]*
 	rows := clampRows(in.rows)
 	for id, c := range in.cols {
 		k := *c
+		k.domain = c.ofDomain()
 		if k.distinct > 1 && s < 1 {
 			k.distinct = math.Max(1, k.distinct*(1-math.Pow(1-s, rows/k.distinct)))
 		}
@@ -433,6 +444,7 @@ func (p *planner) narrow(conds []plan.Expr, in *est, s float64) map[plan.ColID]*
 		if k.hi > k.lo {
 			old := in.cols[id]
 			k.distinct = math.Max(1, math.Min(k.distinct, old.distinct*math.Max(nhi-nlo, 0)/(old.hi-old.lo)+1))
+			k.domain = math.Max(1, math.Min(k.domain, old.ofDomain()*math.Max(nhi-nlo, 0)/(old.hi-old.lo)+1))
 		}
 		k.lo, k.hi = nlo, nhi
 		k.nullFrac = 0
@@ -584,7 +596,11 @@ func (p *planner) joinEst(kind plan.JoinKind, l, r *est, conds []plan.Expr, lc, 
 		if rs != nil {
 			rd = math.Min(math.Max(rs.distinct, 1), r.rows)
 		}
-		sel *= 1 / math.Max(ld, rd)
+		both := math.Max(ld, rd)
+		if ls != nil && rs != nil {
+			both = math.Max(both, math.Max(ls.domain, rs.domain))
+		}
+		sel *= 1 / both
 		semi = math.Min(semi, math.Min(1, rd/math.Max(ld, 1)))
 	}
 	// Several keys of one join are rarely independent: a composite key cannot
