@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-keytable bench-diff keytable rewrite fuzz fmt clean
+.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-keytable bench-pruning bench-diff keytable rewrite fuzz fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -70,6 +70,9 @@ bench-write: build ## writing beside PostgreSQL and pypaimon-rust; see scripts/b
 
 bench-keytable: build ## lookups, merge on read, compaction, changelogs and space of key tables; see scripts/bench-keytable.py for what it needs
 	$(or $(PY),python3) scripts/bench-keytable.py $(ARGS)
+
+bench-pruning: ## bytes that selective queries read, counted where files are read: bloom, z-order, bitmaps; DIR=where the tables go
+	PAIMON_SQL_BENCH_PRUNING=1 PAIMON_SQL_BENCH_DIR='$(DIR)' $(GO) test ./tests/pruning -count=1 -v -run Bytes -timeout 60m
 
 bench: ## Go benchmarks of every hot path
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),200ms) ./internal/vec ./storage/... ./index/... ./sql/... ./exec/... ./pgwire

@@ -276,7 +276,7 @@ func checkDynamic(m map[string]string) error {
 		switch key := strings.ToLower(k); key {
 		case "scan.snapshot-id", "scan.tag-name", "scan.version", "scan.timestamp-millis", "scan.timestamp",
 			"incremental-between", "incremental-between-timestamp", "incremental-between-scan-mode", "incremental-between-tag-to-snapshot",
-			"incremental-to-auto-tag", "scan.parallelism", "scan.manifest.parallelism", "scan.plan-sort-partition", "scan.infer-parallelism", "read.batch-size":
+			"incremental-to-auto-tag", "file-index.read.enabled", "scan.parallelism", "scan.manifest.parallelism", "scan.plan-sort-partition", "scan.infer-parallelism", "read.batch-size":
 		default:
 			tuning := false
 			for _, p := range []string{"source.split.", "lookup.", "sink.", "write-", "orc.", "parquet.", "page-size", "manifest."} {

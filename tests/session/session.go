@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/engine"
@@ -22,11 +23,31 @@ const Null = "-"
 type Session struct {
 	*engine.Session
 	Engine *engine.Engine
+	once   sync.Once
+}
+
+// Shut closes the session and its engine.
+func (s *Session) Shut() {
+	s.once.Do(func() {
+		s.Close()
+		s.Engine.Close() //nolint:errcheck // the test is over
+	})
 }
 
 // Open opens an engine over a warehouse, and a session whose search path is the new
 // schema d. Both close with the test. A nil io is the local file system.
 func Open(t testing.TB, io fileio.FileIO, dir string) *Session {
+	t.Helper()
+	return open(t, io, dir, "create schema d")
+}
+
+// Reopen is Open where the schema may be there already.
+func Reopen(t testing.TB, io fileio.FileIO, dir string) *Session {
+	t.Helper()
+	return open(t, io, dir, "create schema if not exists d")
+}
+
+func open(t testing.TB, io fileio.FileIO, dir, schema string) *Session {
 	t.Helper()
 	e, err := engine.Open(t.Context(), engine.Config{Warehouse: dir, FileIO: io, AnyDatabase: true, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -36,12 +57,9 @@ func Open(t testing.TB, io fileio.FileIO, dir string) *Session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		s.Close()
-		e.Close() //nolint:errcheck // the test is over
-	})
-	x := &Session{s, e}
-	for _, q := range []string{"create schema d", "set search_path = d"} {
+	x := &Session{Session: s, Engine: e}
+	t.Cleanup(x.Shut)
+	for _, q := range []string{schema, "set search_path = d"} {
 		if _, err := x.Try(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
