@@ -190,19 +190,47 @@ func (j *compactJob) run(ctx context.Context, h Host, t *Table) (*table.CompactR
 		if o.Partitions, err = h.Partitions(ctx, t, c); err != nil {
 			return nil, err
 		}
-		if len(o.Partitions) == 0 { // nil would be all of them
-			return &table.CompactReport{}, nil
+		if o.Partitions == nil {
+			o.Partitions = [][]byte{} // nil would be all of them
 		}
+	}
+	history, err := t.Store.HistoryPartitions(ctx, o)
+	if err != nil {
+		return nil, err
 	}
 	progress, end := h.Track(t)
 	defer end()
 	o.Progress = progress
 	o.Publish = func(ctx context.Context) (func(), error) { return h.Publish(ctx, t) }
-	r, err := t.Store.Compact(ctx, o)
-	if err == nil && r.SnapshotID > 0 {
+	r := &table.CompactReport{}
+	if o.Partitions == nil || len(o.Partitions) > 0 {
+		r, err = t.Store.Compact(ctx, o)
+	}
+	if err == nil && len(history) > 0 {
+		var more *table.CompactReport
+		o.Partitions, o.Full = history, true
+		if more, err = t.Store.Compact(ctx, o); err == nil {
+			add(r, more)
+		}
+	}
+	if r != nil && r.SnapshotID > 0 {
 		h.Changed(t)
 	}
 	return r, clusterError(err)
+}
+
+// add adds what a second compaction did to the report of the first.
+func add(r, more *table.CompactReport) {
+	r.SnapshotID = max(r.SnapshotID, more.SnapshotID)
+	r.Buckets += more.Buckets
+	r.FilesBefore += more.FilesBefore
+	r.FilesAfter += more.FilesAfter
+	r.RowsBefore += more.RowsBefore
+	r.RowsAfter += more.RowsAfter
+	r.BytesRead += more.BytesRead
+	r.BytesWritten += more.BytesWritten
+	r.Upgraded += more.Upgraded
+	r.LostRaces += more.LostRaces
 }
 
 // optionList reads k=v,k=v.

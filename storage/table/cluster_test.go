@@ -714,3 +714,48 @@ func TestClusterSamples(t *testing.T) {
 		}
 	}
 }
+
+// TestClusterHistory finds the partitions that have been idle for long and are not
+// sorted as a whole.
+func TestClusterHistory(t *testing.T) {
+	s := tableSchema(t, map[string]string{"clustering.incremental": "true", "clustering.columns": "k", "clustering.history-partition.limit": "2"}, nil, "k BIGINT", "v STRING", "p INT")
+	s.PartitionKeys = []string{"p"}
+	c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{})
+	var parts [][]byte
+	for p := range int64(4) {
+		c.append([][]types.Datum{{p, "a", p}, {p + 10, "b", p}})
+		for _, e := range c.live() {
+			if !slices.ContainsFunc(parts, func(b []byte) bool { return bytes.Equal(b, e.Partition) }) {
+				parts = append(parts, e.Partition)
+			}
+		}
+	}
+	find := func(idle string, chosen ...[]byte) [][]byte {
+		o := CompactOptions{Partitions: chosen}
+		if idle != "" {
+			o.Options = map[string]string{"clustering.history-partition.idle-to-full-sort": idle}
+		}
+		got, err := c.s.historyPartitions(context.Background(), o, time.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := find("", parts[3]); got != nil {
+		t.Errorf("without the option: %d partitions", len(got))
+	}
+	if got := find("1 d", parts[3]); got != nil {
+		t.Errorf("nothing is a day old: %d partitions", len(got))
+	}
+	if got := find("1 min"); got != nil {
+		t.Errorf("no partitions were chosen: %d", len(got))
+	}
+	if got := find("1 min", parts[0]); len(got) != 2 || !bytes.Equal(got[0], parts[1]) || !bytes.Equal(got[1], parts[2]) {
+		t.Errorf("%d partitions", len(got))
+	}
+	c.compact(CompactOptions{Full: true, Partitions: [][]byte{parts[1]}})
+	if got := find("1 min", parts[0]); len(got) != 2 || !bytes.Equal(got[0], parts[2]) {
+		t.Errorf("a sorted partition is found again: %d", len(got))
+	}
+	c.check("in the end")
+}
