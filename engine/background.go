@@ -99,6 +99,7 @@ type tableJob struct {
 	queued, running, paused, again bool
 	seen                           int64 // buckets touched up to this snapshot have been looked at
 	expired                        time.Time
+	index                          bool // existing files are to be given indexes
 	failures                       int
 	pace                           time.Duration // the pause before it is looked at again
 	over                           bool          // it had too many runs when last looked at
@@ -171,7 +172,23 @@ func (m *maintenance) committed(k tableKey, store table.Table) {
 	}
 }
 
-func (m *maintenance) mark(k tableKey, s *table.FileStore) {
+func (m *maintenance) mark(k tableKey, s *table.FileStore) { m.note(k, s, false) }
+
+// index has existing files of a table given the indexes that its options ask for.
+func (m *maintenance) index(k tableKey, s *table.FileStore) {
+	if m.working() {
+		m.note(k, s, true)
+	}
+}
+
+// working reports whether there are workers.
+func (m *maintenance) working() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.on
+}
+
+func (m *maintenance) note(k tableKey, s *table.FileStore, index bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	j := m.jobs[k]
@@ -180,6 +197,7 @@ func (m *maintenance) mark(k tableKey, s *table.FileStore) {
 		m.jobs[k] = j
 	}
 	j.store = s
+	j.index = j.index || index
 	if j.running {
 		j.commits++
 	}
@@ -317,6 +335,9 @@ func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Dur
 		}
 		return 0, err
 	}
+	if err := m.indexFiles(ctx, j, store); err != nil {
+		return 0, err
+	}
 	if schema.Options(sch.Options).Flag("write-only", false) {
 		m.done(j, latest.ID)
 		return 0, nil
@@ -352,6 +373,42 @@ func (m *maintenance) maintain(ctx context.Context, j *tableJob) (later time.Dur
 	}
 	m.done(j, latest.ID)
 	return m.expire(ctx, j, store)
+}
+
+// indexFiles gives existing files their indexes, when that was asked for.
+func (m *maintenance) indexFiles(ctx context.Context, j *tableJob, store *table.FileStore) error {
+	m.mu.Lock()
+	wanted := j.index
+	j.index = false
+	m.mu.Unlock()
+	if !wanted {
+		return nil
+	}
+	acc := m.e.root.Child("max_memory", 0)
+	defer acc.Close()
+	p := m.track(0, j.key.shown(), 0)
+	defer p.end()
+	o := table.IndexOptions{Branch: j.key.branch, Account: acc, Progress: p.progress, Throttle: p.throttle(nil)}
+	if m.limiter != nil {
+		o.Throttle = p.throttle(m.limiter.wait)
+	}
+	o.Publish = func(ctx context.Context) (func(), error) { return p.publishing(m.e.lockFiles(ctx, j.key)) }
+	r, err := store.RewriteIndexes(ctx, o)
+	if err == nil && r.LostRaces > 0 {
+		m.mu.Lock() // others may have written without the indexes meanwhile
+		j.index, j.again = true, true
+		m.mu.Unlock()
+	}
+	if err != nil {
+		m.mu.Lock()
+		j.index = true
+		m.mu.Unlock()
+		return fmt.Errorf("index files: %w", err)
+	}
+	if r.SnapshotID > 0 {
+		m.e.log.Debug("indexed", "table", j.key.String(), "snapshot", r.SnapshotID, "files", r.Files, "rows", r.Rows, "bytes", r.Bytes)
+	}
+	return nil
 }
 
 func (m *maintenance) done(j *tableJob, seen int64) {

@@ -18,13 +18,13 @@ import (
 // no rows and take no parameters.
 func isDefinition(st ast.Stmt) bool {
 	switch x := st.(type) {
-	case *ast.CreateTable, *ast.CreateSchema, *ast.Comment, *ast.AlterTable, *ast.Rename, *ast.AlterObjectSchema,
+	case *ast.CreateTable, *ast.CreateSchema, *ast.CreateIndex, *ast.Comment, *ast.AlterTable, *ast.Rename, *ast.AlterObjectSchema,
 		*ast.AlterOwner, *ast.AlterSchemaOptions:
 		return true
 	case *ast.CreateTableAs:
 		return !x.Materialized
 	case *ast.Drop:
-		if x.Kind == "ROLE" || x.Kind == "USER" || x.Kind == "GROUP" || x.Kind == "DATABASE" || x.Kind == "INDEX" {
+		if x.Kind == "ROLE" || x.Kind == "USER" || x.Kind == "GROUP" || x.Kind == "DATABASE" {
 			return false
 		}
 		return x.Kind == "TABLE" || x.Kind == "SCHEMA" || x.IfExists || dropsRelation(x.Kind)
@@ -43,6 +43,8 @@ func (s *Session) runDefinition(ctx context.Context, p *prepared, out ResultSink
 		return s.runCreateTableAs(ctx, text, st, out)
 	case *ast.CreateSchema:
 		return "CREATE SCHEMA", s.runCreateSchema(ctx, text, st, out)
+	case *ast.CreateIndex:
+		return "CREATE INDEX", s.runCreateIndex(ctx, text, st, out)
 	case *ast.AlterTable:
 		return "ALTER " + alterKind(st.Kind), s.runAlterTable(ctx, text, st, out)
 	case *ast.Rename:
@@ -135,6 +137,13 @@ func (s *Session) inSchema(ctx context.Context, text, schemaName string, st ast.
 				c.Name[len(c.Name)-2].Name, schemaName)
 		}
 		return s.runCreateTable(ctx, text, &c, out)
+	case *ast.CreateIndex:
+		c, t := *x, *x.Table
+		if len(t.Name) == 1 {
+			t.Name = ast.Name{{Name: schemaName, Quoted: true}, t.Name[0]}
+		}
+		c.Table = &t
+		return s.runCreateIndex(ctx, text, &c, out)
 	case *ast.Grant:
 		return nil
 	}
@@ -155,6 +164,8 @@ func (s *Session) runDrop(ctx context.Context, text string, st *ast.Drop, out Re
 	switch {
 	case st.Kind == "SCHEMA":
 		return s.dropSchemas(ctx, st, out)
+	case st.Kind == "INDEX":
+		return s.dropIndexes(ctx, text, st, out)
 	case st.Kind == "TABLE" || dropsRelation(st.Kind):
 		return s.dropRelations(ctx, text, st, out)
 	case st.IfExists:
@@ -311,6 +322,8 @@ func (s *Session) noticeOf(out ResultSink, e *pgerr.Error) {
 func (s *Session) runRename(ctx context.Context, text string, st *ast.Rename, out ResultSink) error {
 	switch st.Object.Kind {
 	case "TABLE", "":
+	case "INDEX":
+		return s.renameIndex(ctx, text, st, out)
 	case "SCHEMA", "DATABASE":
 		return pgerr.New(pgerr.FeatureNotSupported, "schemas cannot be renamed")
 	default:

@@ -385,6 +385,11 @@ func (a *alteration) stage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(a.before)+len(a.after) > 0 {
+		if err := checkIndexes(a.sch.Options, a.sch.Fields); err != nil {
+			return err
+		}
+	}
 	schemaName, name := a.rel.Schema(), a.rel.Name()
 	alter := func(changes []schema.Change) error {
 		if len(changes) == 0 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
@@ -15,42 +14,6 @@ import (
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 )
-
-// maxName is the length of PostgreSQL's names, in bytes.
-const maxName = 63
-
-// objectName makes name1_name2_label fit into a name: the longer of the two is
-// cut, as makeObjectName of PostgreSQL does.
-func objectName(name1, name2, label string) string {
-	overhead := len(label) + 1
-	if name2 != "" {
-		overhead++
-	}
-	n1, n2 := len(name1), len(name2)
-	for n1+n2 > maxName-overhead {
-		if n1 > n2 {
-			n1--
-		} else {
-			n2--
-		}
-	}
-	out := clip(name1, n1)
-	if name2 != "" {
-		out += "_" + clip(name2, n2)
-	}
-	return out + "_" + label
-}
-
-// clip cuts s to at most n bytes of whole characters.
-func clip(s string, n int) string {
-	if n >= len(s) {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
-}
 
 // constraintSet collects the constraints of a table: those that it has and those
 // that a statement adds.
@@ -83,7 +46,7 @@ func (c *constraintSet) name(given ast.Ident, columns, label string) (string, er
 		if i > 0 {
 			l = fmt.Sprintf("%s%d", label, i)
 		}
-		if n := objectName(c.table, columns, l); c.find(n) < 0 {
+		if n := catalog.ObjectName(c.table, columns, l); c.find(n) < 0 {
 			return n, nil
 		}
 	}

@@ -455,7 +455,11 @@ func (s *Session) createTable(ctx context.Context, d *tableDef, replace bool, ou
 			return s.ddlError(err, d.schema, d.name)
 		}
 	}
-	if err := ed.CreateTable(ctx, d.schema, d.name, d.table()); err != nil {
+	t := d.table()
+	if err := checkIndexes(t.Options, t.Fields); err != nil {
+		return err
+	}
+	if err := ed.CreateTable(ctx, d.schema, d.name, t); err != nil {
 		return s.ddlError(err, d.schema, d.name)
 	}
 	d.tell(out)

@@ -89,12 +89,20 @@ func (d *tableDef) addLike(ctx context.Context, l *ast.LikeTable) error {
 			d.set.list = append(d.set.list, c)
 		}
 	}
+	if inc["INDEXES"] {
+		// Under the names that they get by default, which say the new table's.
+		for k, v := range options {
+			if rest, ok := strings.CutPrefix(k, fileIndexOption); ok && strings.Contains(rest, ".") {
+				d.options[k] = v
+			}
+		}
+	}
 	if inc["PARTITIONS"] {
 		d.partition = append([]string(nil), t.PartitionKeys()...)
 	}
 	if inc["OPTIONS"] {
 		for k, v := range options {
-			if k != "path" && !strings.HasPrefix(k, "pg-type.") && !strings.HasPrefix(k, "pg-default.") && !strings.HasPrefix(k, "pg-constraint.") {
+			if k != "path" && !strings.HasPrefix(k, "pg-type.") && !strings.HasPrefix(k, "pg-default.") && !strings.HasPrefix(k, "pg-constraint.") && !strings.HasPrefix(k, catalog.IndexPrefix) {
 				d.options[k] = v
 			}
 		}

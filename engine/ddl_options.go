@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -19,7 +20,7 @@ import (
 // optionFamilies are prefixes of options whose names hold a column or a key of
 // some other program.
 var optionFamilies = []string{
-	"fields.", "file-index.", "parquet.", "orc.", "avro.", "csv.", "json.", "lance.", "vortex.", "metadata.iceberg.", "pg-type.", "pg-default.", "pg-constraint.",
+	"fields.", "file-index.", "parquet.", "orc.", "avro.", "csv.", "json.", "lance.", "vortex.", "metadata.iceberg.", "pg-type.", "pg-default.", "pg-constraint.", catalog.IndexPrefix,
 	"partition.", "file.compression.per.level", "file.format.per.level", "blob-descriptor.", "lookup.", "sink.", "scan.", "source.",
 	"hive.", "spark.", "flink.", "read.", "write.", "format.", "delta.", "variant.", "vector.", "schema.", "tag.", "commit.", "cdc.",
 	"jdbc.", "fs.", "s3.", "oss.", "hadoop.", "dfs.", "rest.", "consumer.", "end-input.",

@@ -401,7 +401,7 @@ func TestObjectNames(t *testing.T) {
 		{long, long, "key", long[:29] + "_" + long[:29] + "_key"},
 		{strings.Repeat("ä", 40), "", "check", strings.Repeat("ä", 28) + "_check"},
 	} {
-		if got := objectName(tc.a, tc.b, tc.label); got != tc.want || len(got) > maxName {
+		if got := catalog.ObjectName(tc.a, tc.b, tc.label); got != tc.want || len(got) > 63 {
 			t.Errorf("%s + %s: %s (%d bytes), not %s", tc.a, tc.b, got, len(got), tc.want)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/sql/function"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
+	"github.com/paimon-sql/paimon-sql/storage/fileindex"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree/aggregate"
@@ -130,6 +131,7 @@ var errorTable = []errorRule{
 	typed("hashindex.FullError", func(e *hashindex.FullError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.ProgramLimitExceeded, "%s", e.Error())
 	}),
+	typed("fileindex.OptionError", func(e *fileindex.OptionError, err error) *pgerr.Error { return indexOptionError(e, err) }),
 	typed("aggregate.OptionError", func(e *aggregate.OptionError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.InvalidParameterValue, "%s", e.Reason)
 	}),

@@ -88,6 +88,13 @@ func (s *Session) publish(ctx context.Context) error {
 		s.tx.waits = append(s.tx.waits, published{t, id})
 		done = append(done, t.schema+"."+t.name)
 	}
+	for _, x := range s.tx.indexed {
+		if s.tx.staged != nil {
+			x.store = s.tx.staged.Final(x.store)
+			x.key.dir = x.store.Dir()
+		}
+		s.eng.maint.index(x.key, x.store)
+	}
 	return nil
 }
 

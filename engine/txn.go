@@ -53,6 +53,8 @@ type transaction struct {
 	staged *catalog.Staged
 	// temp is that of the session's temporary tables.
 	temp *catalog.Staged
+	// indexed are the tables whose existing files get indexes after the commit.
+	indexed []indexedTable
 	// waits are the commits whose compactions are waited for.
 	waits []published
 }

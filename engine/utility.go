@@ -109,6 +109,8 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		}
 	case *ast.Use:
 		return s.runUse(ctx, st)
+	case *ast.Reindex:
+		return s.runReindex(ctx, st)
 	}
 	if isDefinition(p.stmt) {
 		tag, err := s.runDefinition(ctx, p, out)

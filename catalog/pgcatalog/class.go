@@ -21,7 +21,6 @@ func fillClass(f *Filler) error {
 			"relnatts", len(d.Fields), "reltuples", -1.0)
 	}
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
-		pk := key(rel)
 		tuples, pages := -1.0, int64(0)
 		if f.Wants("reltuples") || f.Wants("relpages") {
 			if st, err := rel.Stats(f.Ctx, table.Scan{Limit: -1}); err == nil && st != nil {
@@ -38,13 +37,13 @@ func fillClass(f *Filler) error {
 			persistence = "t"
 		}
 		f.Row("oid", rel.OID(), "relname", rel.Name(), "relchecks", nchecks, "relhastriggers", foreign, "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
-			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(pk) > 0,
+			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(indexesOf(rel)) > 0,
 			"relpersistence", persistence, "relkind", rel.Kind(), "relnatts", len(rel.Columns()), "relispopulated", true,
 			"relreplident", "d", "reloptions", opts)
-		if len(pk) > 0 {
-			f.Row("oid", IndexOID(rel), "relname", KeyName(rel.Name()), "relnamespace", NamespaceOID(rel.Schema()),
-				"relowner", superuserOID, "relam", btreeAM, "reltuples", tuples, "relpersistence", "p", "relkind", "i",
-				"relnatts", len(pk), "relispopulated", true, "relreplident", "n")
+		for _, x := range indexesOf(rel) {
+			f.Row("oid", x.oid, "relname", x.name, "relnamespace", NamespaceOID(rel.Schema()),
+				"relowner", superuserOID, "relam", x.am(), "reltuples", tuples, "relpersistence", persistence, "relkind", "i",
+				"relnatts", len(x.columns), "relispopulated", true, "relreplident", "n")
 		}
 		return nil
 	})
@@ -64,7 +63,7 @@ func optionList(m map[string]string) types.Datum {
 	out := make([]string, 0, len(m))
 	for k, v := range m {
 		// Constraints, defaults and types are shown where PostgreSQL shows them.
-		if strings.HasPrefix(k, "pg-constraint.") || strings.HasPrefix(k, "pg-default.") || strings.HasPrefix(k, "pg-type.") {
+		if strings.HasPrefix(k, "pg-constraint.") || strings.HasPrefix(k, "pg-default.") || strings.HasPrefix(k, "pg-type.") || strings.HasPrefix(k, catalog.IndexPrefix) {
 			continue
 		}
 		out = append(out, k+"="+v)
@@ -105,8 +104,14 @@ func fillAttribute(f *Filler) error {
 			one(rel.OID(), c.Name, c.Type, int(c.AttNum), c.NotNull, hasDef)
 			byName[c.Name] = c
 		}
-		for i, k := range key(rel) {
-			one(IndexOID(rel), k, byName[k].Type, i+1, false, false)
+		for _, x := range indexesOf(rel) {
+			for i, c := range x.columns {
+				t := byName[c.name].Type
+				if c.keyed && t.Elem != nil {
+					t = *t.Elem
+				}
+				one(x.oid, c.attName(), t, i+1, false, false)
+			}
 		}
 		return nil
 	})

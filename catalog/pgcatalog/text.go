@@ -23,7 +23,8 @@ func datumText(n int) string { return strconv.Itoa(n) }
 type Object struct {
 	Schema, Name string
 	Rel          catalog.Relation // nil for the catalog's own relations
-	Index        bool             // the primary key of Rel
+	Index        bool             // one of Rel
+	index        *tableIndex      // which
 }
 
 // ByOID finds the object of pg_class with an OID. It walks the warehouse, so
@@ -42,10 +43,16 @@ func ByOID(ctx context.Context, src Sources, oid uint32) (Object, bool) {
 	_ = eachTable(ctx, src, func(rel catalog.Relation) error {
 		switch oid {
 		case rel.OID():
-			out, found = Object{rel.Schema(), rel.Name(), rel, false}, true
-		case IndexOID(rel), ConstraintOID(rel):
-			if len(key(rel)) > 0 {
-				out, found = Object{rel.Schema(), KeyName(rel.Name()), rel, true}, true
+			out, found = Object{Schema: rel.Schema(), Name: rel.Name(), Rel: rel}, true
+			return nil
+		}
+		of := oid
+		if oid == ConstraintOID(rel) {
+			of = IndexOID(rel)
+		}
+		for _, x := range indexesOf(rel) {
+			if x.oid == of {
+				out, found = Object{rel.Schema(), x.name, rel, true, &x}, true
 			}
 		}
 		return nil
@@ -64,8 +71,13 @@ func ByName(ctx context.Context, src Sources, schema, name string) (uint32, bool
 	}
 	var oid uint32
 	_ = eachTable(ctx, src, func(rel catalog.Relation) error {
-		if rel.Schema() == schema && len(key(rel)) > 0 && KeyName(rel.Name()) == name {
-			oid = IndexOID(rel)
+		if rel.Schema() != schema {
+			return nil
+		}
+		for _, x := range indexesOf(rel) {
+			if x.name == name {
+				oid = x.oid
+			}
 		}
 		return nil
 	})
@@ -132,7 +144,7 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 			}
 		}
 	case "pg_get_constraintdef":
-		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Index {
+		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Index && o.index.primary {
 			return str("PRIMARY KEY (" + keyList(o.Rel) + ")")
 		}
 		var def *string
@@ -155,12 +167,12 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 			return nil, nil
 		}
 		if n := arg(1); n > 0 {
-			if pk := key(o.Rel); int(n) <= len(pk) {
-				return str(quoteIdent(pk[n-1]))
+			if int(n) <= len(o.index.columns) {
+				return str(o.index.columns[n-1].def())
 			}
 			return str("")
 		}
-		return str(indexDef(o.Rel))
+		return str(o.index.def())
 	case "pg_get_viewdef":
 		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Rel != nil {
 			if v, ok := o.Rel.(catalog.View); ok {

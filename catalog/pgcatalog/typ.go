@@ -65,6 +65,9 @@ func fillProc(f *Filler) error {
 func fillAm(f *Filler) error {
 	f.Row("oid", heapAM, "amname", "heap", "amhandler", 3, "amtype", "t")
 	f.Row("oid", btreeAM, "amname", "btree", "amhandler", 330, "amtype", "i")
+	for _, m := range indexMethods {
+		f.Row("oid", methodOID(m), "amname", m, "amhandler", 0, "amtype", "i")
+	}
 	f.Row("oid", 405, "amname", "hash", "amhandler", 331, "amtype", "i")
 	return nil
 }

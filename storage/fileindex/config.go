@@ -55,7 +55,7 @@ func (c *Column) Container() string {
 func (c *Column) create() (index.Builder, error) {
 	b, err := c.Kind.Create(c.Type, c.Options)
 	if err != nil {
-		return nil, &OptionError{prefix + c.Kind.Name() + "." + c.Container(), err.Error()}
+		return nil, &OptionError{Option: prefix + c.Kind.Name() + "." + c.Container(), Reason: err.Error()}
 	}
 	return b, nil
 }
@@ -70,6 +70,7 @@ type Config struct {
 type OptionError struct {
 	Option string
 	Reason string
+	Type   bool // a column's type cannot have the index
 }
 
 func (e *OptionError) Error() string { return fmt.Sprintf("option %q: %s", e.Option, e.Reason) }
@@ -174,23 +175,23 @@ func (c *Config) Only(keep func(x *Column) bool) *Config {
 func (c *Config) declare(option, name string, list []string, fields types.Schema) error {
 	kind := KindOf(name)
 	if kind == nil {
-		return &OptionError{option, fmt.Sprintf("there is no file index of kind %q", name)}
+		return &OptionError{Option: option, Reason: fmt.Sprintf("there is no file index of kind %q", name)}
 	}
 	for _, item := range list {
 		x := Column{Name: item, Kind: kind, Options: index.Options{}}
 		x.Name, x.Key, x.Keyed = index.SplitMapColumn(item)
 		if x.Field = fields.Index(x.Name); x.Field < 0 {
-			return &OptionError{option, fmt.Sprintf("column %q does not exist", x.Name)}
+			return &OptionError{Option: option, Reason: fmt.Sprintf("column %q does not exist", x.Name)}
 		}
 		x.Type = fields[x.Field].Type
 		if x.Keyed {
 			if x.Type.Kind != types.Map || !isText(x.Type.Key.Kind) {
-				return &OptionError{option, fmt.Sprintf("column %q is no map from text", x.Name)}
+				return &OptionError{Option: option, Reason: fmt.Sprintf("column %q is no map from text", x.Name), Type: true}
 			}
 			x.Type = *x.Type.Elem
 		}
 		if !kind.Supports(x.Type) {
-			return &OptionError{option, fmt.Sprintf("%q of type %s cannot have a %s index", item, types.PaimonString(x.Type), name)}
+			return &OptionError{Option: option, Reason: fmt.Sprintf("%q of type %s cannot have a %s index", item, types.PaimonString(x.Type), name), Type: true}
 		}
 		if !slices.ContainsFunc(c.Columns, func(y Column) bool {
 			return y.Kind.Name() == name && y.Name == x.Name && y.Key == x.Key && y.Keyed == x.Keyed
@@ -220,7 +221,7 @@ func (c *Config) option(key, value string) error {
 		x.Options[key3] = value
 	}
 	if !found {
-		return &OptionError{key, fmt.Sprintf("column %q is not named by %q", name, prefix+parts[0]+columnsSuffix)}
+		return &OptionError{Option: key, Reason: fmt.Sprintf("column %q is not named by %q", name, prefix+parts[0]+columnsSuffix)}
 	}
 	return nil
 }

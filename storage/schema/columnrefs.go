@@ -18,13 +18,14 @@ const (
 	pgTypePrefix     = "pg-type."
 	pgDefaultPrefix  = "pg-default."
 	pgConstraintName = "pg-constraint."
+	pgIndexPrefix    = "pg-index."
 	suffixSeqGroup   = ".sequence-group"
 	suffixNestedKey  = ".nested-key"
 )
 
 // renameInOptions rewrites the options that name a column: lists of columns, the
 // fields.<column>.* and file-index families, and those that this engine keeps
-// beside Paimon's (pg-type, pg-default, pg-constraint).
+// beside Paimon's (pg-type, pg-default, pg-constraint, pg-index).
 func renameInOptions(o map[string]string, from, to string) {
 	rename := func(s string) string {
 		if s == from {
@@ -57,14 +58,11 @@ func renameInOptions(o map[string]string, from, to string) {
 		case strings.HasPrefix(key, fileIndexPrefix):
 			typ, rest, _ := strings.Cut(key[len(fileIndexPrefix):], ".")
 			if rest == "columns" {
-				nv = mapList(value, func(s string) string {
-					if c, ok := strings.CutPrefix(s, from+"["); ok {
-						return to + "[" + c
-					}
-					return rename(s)
-				})
+				nv = mapList(value, func(s string) string { return renameIndexed(s, from, to) })
 			} else if opt, ok := strings.CutPrefix(rest, from+"."); ok {
 				nk = fileIndexPrefix + typ + "." + to + "." + opt
+			} else if opt, ok := strings.CutPrefix(rest, from+"["); ok {
+				nk = fileIndexPrefix + typ + "." + to + "[" + opt
 			}
 		case key == pgTypePrefix+from:
 			nk = pgTypePrefix + to
@@ -72,6 +70,8 @@ func renameInOptions(o map[string]string, from, to string) {
 			nk = pgDefaultPrefix + to
 		case strings.HasPrefix(key, pgConstraintName):
 			nv = renameInConstraint(value, from, to)
+		case strings.HasPrefix(key, pgIndexPrefix):
+			nv, _ = mapIndex(value, func(s string) (string, bool) { return renameIndexed(s, from, to), true })
 		}
 		if nk != key {
 			delete(o, key)
@@ -92,6 +92,11 @@ func forgetColumn(o map[string]string, column string) {
 			if constraintUses(o[key], column) {
 				delete(o, key)
 			}
+		case strings.HasPrefix(key, pgIndexPrefix):
+			v, left := mapIndex(o[key], func(s string) (string, bool) { return s, s != column && !strings.HasPrefix(s, column+"[") })
+			if o[key] = v; left == 0 {
+				delete(o, key)
+			}
 		case strings.HasPrefix(key, fileIndexPrefix):
 			typ, rest, _ := strings.Cut(key[len(fileIndexPrefix):], ".")
 			if rest == "columns" {
@@ -106,11 +111,44 @@ func forgetColumn(o map[string]string, column string) {
 				} else if v := strings.Join(keep, ","); len(keep) != strings.Count(o[key], ",")+1 {
 					o[key] = v
 				}
-			} else if strings.HasPrefix(rest, column+".") {
+			} else if strings.HasPrefix(rest, column+".") || strings.HasPrefix(rest, column+"[") {
 				delete(o, fileIndexPrefix+typ+"."+rest)
 			}
 		}
 	}
+}
+
+// renameIndexed renames the column of an indexed column a or map key m[key].
+func renameIndexed(s, from, to string) string {
+	if c, ok := strings.CutPrefix(s, from+"["); ok {
+		return to + "[" + c
+	}
+	if s == from {
+		return to
+	}
+	return s
+}
+
+// mapIndex applies f to the columns of what catalog keeps in pg-index.<name>; f says
+// whether a column stays. It returns how many do, 1 if the value is none of catalog's.
+func mapIndex(value string, f func(string) (string, bool)) (out string, left int) {
+	var rest map[string]json.RawMessage
+	var columns []string
+	if json.Unmarshal([]byte(value), &rest) != nil || json.Unmarshal(rest["columns"], &columns) != nil {
+		return value, 1
+	}
+	keep := []string{}
+	for _, c := range columns {
+		if s, ok := f(c); ok {
+			keep = append(keep, s)
+		}
+	}
+	if slices.Equal(keep, columns) {
+		return value, len(keep)
+	}
+	rest["columns"], _ = json.Marshal(keep) // strings always marshal
+	b, _ := json.Marshal(rest)
+	return string(b), len(keep)
 }
 
 func sortedKeys(o map[string]string) []string {

@@ -67,40 +67,60 @@ const indexParallel = 2
 // A container that cannot be read is made anew. An index file has a name of its own each
 // time: another process may be at the same file, and names are what caches go by.
 func (t *FileStore) RewriteIndexes(ctx context.Context, o IndexOptions) (*IndexReport, error) {
-	x := &indexing{t: t, o: o, parts: map[string]bool{}, schemas: map[int64]*indexSchema{}}
-	st, err := t.state(ctx, snapshot.Ref{Branch: o.Branch}, nil)
+	x := &indexing{t: t, o: o, parts: map[string]bool{}}
+	for round := 1; ; round++ {
+		lost := x.report.LostRaces
+		if err := x.round(ctx); err != nil {
+			return &x.report, err
+		}
+		// Who made the new files may not have known of the indexes.
+		if x.report.LostRaces == lost || round == indexRounds {
+			x.report.Partitions = len(x.parts)
+			return &x.report, nil
+		}
+		x.o.Anew = false
+	}
+}
+
+// indexRounds is how often files are looked for that others have made meanwhile.
+const indexRounds = 3
+
+// round goes through the files of the newest state.
+func (x *indexing) round(ctx context.Context) error {
+	st, err := x.t.state(ctx, snapshot.Ref{Branch: x.o.Branch}, nil)
 	if err != nil || st.snap == nil {
-		return &x.report, err
+		return err
 	}
 	if err := st.refuseWrite(); err != nil {
-		return &x.report, err
+		return err
 	}
-	x.st = st
+	x.st, x.schemas = st, map[int64]*indexSchema{}
 	if x.config, err = fileindex.Parse(st.options, st.schema.Fields); err != nil {
-		return &x.report, err
+		return err
 	}
-	if x.places, err = t.newPlaces(st.schema); err != nil {
-		return &x.report, err
+	if x.places, err = x.t.newPlaces(st.schema); err != nil {
+		return err
 	}
 	work, err := x.plan(ctx)
 	if err != nil {
-		return &x.report, err
+		return err
 	}
 	for len(work) > 0 {
 		n := min(indexBatch, len(work))
 		if err := x.batch(ctx, work[:n]); err != nil {
-			return &x.report, err
+			return err
 		}
 		work = work[n:]
 	}
-	x.report.Partitions = len(x.parts)
-	return &x.report, nil
+	return nil
 }
 
 // indexing is one call of RewriteIndexes.
 type indexing struct {
-	t      *FileStore
-	o      IndexOptions
+	t *FileStore
+	o IndexOptions
+
+	// Of the round.
 	st     *state
 	config *fileindex.Config // nil = no indexes
 	places *places
