@@ -30,6 +30,9 @@ func load[T any](ctx context.Context, io fileio.FileIO, c *fileio.LRU[string, []
 	if v, ok := c.Get(path); ok {
 		return v, nil
 	}
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
 	raw, err := io.ReadFile(ctx, path)
 	if errors.Is(err, fileio.ErrNotExist) {
 		return nil, &fileio.MissingError{Path: path, Err: err}

@@ -26,8 +26,18 @@ type partition struct {
 // live is one live data file.
 type live struct {
 	*manifest.Entry
-	part *partition
+	part  *partition
+	known match // what mayMatch says with value statistics
 }
+
+// match is an answer of mayMatch.
+type match uint8
+
+const (
+	unasked match = iota
+	matches
+	ruledOut
+)
 
 // identity is what makes two manifest entries speak of the same file.
 type identity struct {
@@ -89,7 +99,7 @@ func (p *planner) liveEntries(ctx context.Context) ([]live, error) {
 	for i := range kept {
 		names[i] = p.t.dir + "/manifest/" + kept[i].Name
 	}
-	return p.merge(lists, names)
+	return p.mergeJudged(ctx, lists, names)
 }
 
 // notReplaced leaves out the entries of partitions that a transaction replaces.
@@ -193,21 +203,27 @@ func (p *planner) partitionOf(image []byte) (*partition, error) {
 // merge lays the entries of all manifests over each other, in order: a later ADD
 // or DELETE of the same file wins. Most files are never deleted, so only the
 // identities that some DELETE names go through a map.
-func (p *planner) merge(lists [][]manifest.Entry, names []string) ([]live, error) {
+func (p *planner) merge(ctx context.Context, lists [][]manifest.Entry, names []string) ([]live, error) {
 	deleted := map[identity]bool{} // value: it lives after the entries seen so far
+	byName := map[string]struct{}{}
 	total := 0
 	for _, l := range lists {
 		total += len(l)
 		for i := range l {
 			if l[i].Kind == manifest.Delete {
 				deleted[identityOf(&l[i])] = false
+				byName[l[i].File.Name] = struct{}{}
 			}
 		}
 	}
 	out := make([]live, 0, total)
 	late := map[identity]live{}
 	buckets := map[bucketKey]bool{}
+	var lastBucket bucketKey // of the entry before
 	for n, l := range lists {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		p.reading = names[n]
 		for i := range l {
 			e := &l[i]
@@ -232,25 +248,29 @@ func (p *planner) merge(lists [][]manifest.Entry, names []string) ([]live, error
 			if err != nil {
 				return nil, err
 			}
-			k := bucketKey{part, e.Bucket}
-			if _, seen := buckets[k]; !seen && e.Kind == manifest.Add {
-				buckets[k] = keep
+			if k := (bucketKey{part, e.Bucket}); k != lastBucket && e.Kind == manifest.Add {
+				if _, seen := buckets[k]; !seen {
+					buckets[k] = keep
+				}
+				lastBucket = k
 			}
 			if !keep {
 				p.skip("bucket", delta)
 				continue
 			}
-			if len(deleted) > 0 {
-				id := identityOf(e)
-				if _, ok := deleted[id]; ok {
-					deleted[id] = e.Kind == manifest.Add
-					if e.Kind == manifest.Add {
-						late[id] = live{e, part}
+			if len(byName) > 0 {
+				if _, ok := byName[e.File.Name]; ok {
+					id := identityOf(e)
+					if _, ok := deleted[id]; ok {
+						deleted[id] = e.Kind == manifest.Add
+						if e.Kind == manifest.Add {
+							late[id] = live{Entry: e, part: part}
+						}
+						continue
 					}
-					continue
 				}
 			}
-			out = append(out, live{e, part})
+			out = append(out, live{Entry: e, part: part})
 		}
 	}
 	for id, alive := range deleted {

@@ -482,7 +482,7 @@ func (p *planner) planFiles(ctx context.Context, inc *Incremental, mode Incremen
 			}
 		}
 	}
-	files, err := p.merge(lists, names)
+	files, err := p.merge(ctx, lists, names)
 	if err != nil {
 		return err
 	}

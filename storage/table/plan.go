@@ -163,15 +163,19 @@ func (p *planner) enough() bool {
 func group(files []live) [][]live {
 	at := map[bucketKey]int{}
 	var out [][]live
-	for _, f := range files {
-		k := bucketKey{f.part, f.Bucket}
-		i, ok := at[k]
-		if !ok {
-			i = len(out)
-			at[k] = i
-			out = append(out, nil)
+	for from := 0; from < len(files); { // neighbours are mostly of one bucket
+		k := bucketKey{files[from].part, files[from].Bucket}
+		to := from + 1
+		for to < len(files) && files[to].part == k.part && files[to].Bucket == k.bucket {
+			to++
 		}
-		out[i] = append(out[i], f)
+		if i, ok := at[k]; ok {
+			out[i] = append(out[i], files[from:to]...)
+		} else {
+			at[k] = len(out)
+			out = append(out, files[from:to:to])
+		}
+		from = to
 	}
 	return out
 }

@@ -276,6 +276,9 @@ func (p *planner) mayMatch(l live, values bool) (bool, error) {
 	if p.filter == nil || !p.scan.prunes(PruneStats) {
 		return true, nil
 	}
+	if values && l.known != unasked {
+		return l.known == matches, nil
+	}
 	fs, err := p.fileSchema(l.File.SchemaID)
 	if err != nil {
 		return false, err
