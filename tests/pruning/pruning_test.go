@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"sort"
@@ -46,7 +47,8 @@ func rules() []string {
 // player tells one table's story.
 type player struct {
 	*tab
-	s *session.Session
+	s   *session.Session
+	cov coverage
 }
 
 func (p *player) do(q string) error {
@@ -127,6 +129,35 @@ func (p *player) compare(q question, turn int) error {
 	return nil
 }
 
+var (
+	skippedFiles = regexp.MustCompile(`([a-z-]+[a-z]): (\d+)`)
+	skippedRows  = regexp.MustCompile(`File Indexes: .*, (\d+) rows skipped`)
+)
+
+// count notes what a question made the ways of pruning skip.
+func (p *player) count(q question) error {
+	rows, err := p.s.Try(context.Background(), "explain (analyze, costs off, timing off) "+q.sql)
+	if err != nil {
+		return p.fail("explain analyze %s: %v", q.sql, err)
+	}
+	for _, r := range rows {
+		if _, by, ok := strings.Cut(r[0], "(skipped by "); ok && strings.Contains(r[0], "Files: ") {
+			for _, m := range skippedFiles.FindAllStringSubmatch(by, -1) {
+				n, _ := strconv.Atoi(m[2])
+				p.cov["skipped: files by "+m[1]] += n
+			}
+		}
+		if m := skippedRows.FindStringSubmatch(r[0]); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			p.cov["skipped: rows by file indexes"] += n
+		}
+		if strings.Contains(r[0], "not usable") {
+			return p.fail("%s: %s", q.sql, r[0])
+		}
+	}
+	return nil
+}
+
 // play makes a table, writes to it and asks.
 func (p *player) play() error {
 	if err := p.do(p.create()); err != nil {
@@ -160,7 +191,11 @@ func (p *player) play() error {
 		}
 		for range 12 {
 			turn++
-			if err := p.compare(p.ask(), turn); err != nil {
+			q := p.ask()
+			if err := p.compare(q, turn); err != nil {
+				return err
+			}
+			if err := p.count(q); err != nil {
 				return err
 			}
 		}
@@ -178,6 +213,9 @@ func seed(t *testing.T) uint64 {
 }
 
 const maxFailures = 4
+
+// enough is of how many tables each way of pruning has something to skip.
+const enough = 60
 
 // TestPruning plays tables on all cores.
 func TestPruning(t *testing.T) {
@@ -199,7 +237,7 @@ func TestPruning(t *testing.T) {
 		wg.Go(func() {
 			for i := from + w; i < n; i += workers {
 				cov := coverage{}
-				p := &player{draw(rand.New(rand.NewPCG(seed, uint64(i))), fmt.Sprintf("t%d", i), cov), s}
+				p := &player{draw(rand.New(rand.NewPCG(seed, uint64(i))), fmt.Sprintf("t%d", i), cov), s, cov}
 				err := p.play()
 				mu.Lock()
 				if err != nil {
@@ -225,5 +263,13 @@ func TestPruning(t *testing.T) {
 	t.Logf("%d tables; drawn:\n%s", n-from, strings.Join(drawn, "\n"))
 	if err := errors.Join(errs...); err != nil {
 		t.Error(err)
+	}
+	if n-from < enough || len(errs) > 0 {
+		return
+	}
+	for _, what := range []string{"files by bloom", "files by bitmap", "files by bsi", "files by range-bitmap", "files by stats", "rows by file indexes"} {
+		if all["skipped: "+what] == 0 {
+			t.Errorf("nothing was skipped: %s", what)
+		}
 	}
 }

@@ -18,6 +18,13 @@ func (t *tab) predicate(depth int) string {
 		}
 	}
 	c := &t.cols[t.r.IntN(len(t.cols))]
+	if len(c.under) > 0 {
+		if t.r.IntN(8) == 0 {
+			return c.name + t.pick(" is null", " is not null")
+		}
+		v := kinds[c.elem]
+		c = &column{fmt.Sprintf("%s['%s']", c.name, t.pick(c.under...)), v}
+	}
 	v := func() string { return c.values[t.r.IntN(len(c.values))] }
 	cast := func(s string) string { return "(" + s + ")::" + plain(c.typ) }
 	switch n := t.r.IntN(12); {
@@ -59,7 +66,7 @@ type question struct {
 func (t *tab) ask() question {
 	p := t.predicate(2)
 	c := &t.cols[t.r.IntN(len(t.cols))]
-	ordered := c.typ != "boolean" && c.typ != "bytea"
+	ordered := c.typ != "boolean" && c.typ != "bytea" && len(c.under) == 0
 	switch n := t.r.IntN(10); {
 	case n < 5:
 		return question{fmt.Sprintf("select * from %s where %s", t.name, p), true}
@@ -70,7 +77,7 @@ func (t *tab) ask() question {
 	case n < 8 && ordered:
 		where := t.pick("", " where "+p)
 		return question{fmt.Sprintf("select min(%[1]s), max(%[1]s) from %[2]s%[3]s", c.name, t.name, where), true}
-	case n < 9:
+	case n < 9 && len(c.under) == 0:
 		// Which of equal rows come is open: what they are ordered by is not.
 		return question{fmt.Sprintf("select %[1]s from %[2]s where %[3]s order by %[1]s %[4]s limit %[5]d", c.name, t.name, p,
 			t.pick("", "desc", "nulls first", "desc nulls last"), 1+t.r.IntN(5)), true}

@@ -15,11 +15,29 @@ type kind struct {
 	like   []string // patterns
 	wider  string   // a type that ALTER makes of it, "" = none
 	key    bool     // may be a key
+	under  []string // of a map: keys that are asked for; values are of kinds[elem]
+	elem   int
 }
 
 var long = strings.Repeat("common beginning ", 3)
 
-var kinds = []kind{
+// maps draws literals of maps from text, whose values are those of a kind.
+func maps(elem int, keys ...string) []string {
+	vs := scalars[elem].values
+	out := []string{"map[]"}
+	for i := range vs {
+		out = append(out, fmt.Sprintf("map['%s', %s]", keys[0], vs[i]), fmt.Sprintf("map['%s', %s, '%s', %s]", keys[0], vs[i], keys[1], vs[(i+1)%len(vs)]),
+			fmt.Sprintf("map['%s', %s, '%s', null]", keys[1], vs[i], keys[0]))
+	}
+	return out
+}
+
+var kinds = append(scalars, []kind{
+	{typ: "map<text, integer>", values: maps(3, "x", "y"), under: []string{"x", "y", "no"}, elem: 3},
+	{typ: "map<text, text>", values: maps(14, "x", "z"), under: []string{"x", "z", "no"}, elem: 14},
+}...)
+
+var scalars = []kind{
 	{typ: "boolean", values: []string{"true", "false"}},
 	{typ: "tinyint", values: []string{"(-128)::smallint", "(-1)::smallint", "0::smallint", "1::smallint", "127::smallint"}, wider: "bigint", key: true},
 	{typ: "smallint", values: []string{"'-32768'::smallint", "-7", "0", "7", "300", "32767"}, wider: "integer", key: true},
@@ -105,7 +123,7 @@ func draw(r *rand.Rand, name string, cov coverage) *tab {
 	case "bucketed":
 		t.opts["bucket"] = t.pick("2", "5")
 		t.opts["bucket-key"] = t.cols[0].name
-		if len(t.part) > 0 && t.part[0] == t.cols[0].name || t.cols[0].typ == "real" || t.cols[0].typ == "double precision" {
+		if len(t.part) > 0 && t.part[0] == t.cols[0].name || t.cols[0].typ == "real" || t.cols[0].typ == "double precision" || len(t.cols[0].under) > 0 {
 			delete(t.opts, "bucket")
 			delete(t.opts, "bucket-key")
 		}
@@ -147,14 +165,25 @@ func (t *tab) indexes(cov coverage) {
 	for _, k := range []string{"bloom-filter", "bitmap", "bsi", "range-bitmap"} {
 		var names []string
 		for _, c := range t.cols {
-			if t.r.IntN(2) == 0 && indexed[k](c.typ) {
-				names = append(names, c.name)
+			over := []string{c.name}
+			typ := c.typ
+			if len(c.under) > 0 {
+				over, typ = nil, kinds[c.elem].typ
+				for _, key := range c.under {
+					over = append(over, c.name+"["+key+"]")
+				}
+			}
+			for _, name := range over {
+				if t.r.IntN(2) > 0 || !indexed[k](typ) {
+					continue
+				}
+				names = append(names, name)
 				cov[k+" of "+c.typ]++
 				if k == "bloom-filter" {
-					t.opts["file-index.bloom-filter."+c.name+".items"] = "50"
+					t.opts["file-index.bloom-filter."+name+".items"] = "50"
 				}
 				if k == "bitmap" && t.r.IntN(2) == 0 {
-					t.opts["file-index.bitmap."+c.name+".version"] = "1"
+					t.opts["file-index.bitmap."+name+".version"] = "1"
 				}
 			}
 		}
@@ -294,7 +323,7 @@ func (t *tab) named(col string) bool {
 	for k, v := range t.opts {
 		if strings.HasSuffix(k, ".columns") {
 			for _, n := range strings.Split(v, ",") {
-				if n == col {
+				if n == col || strings.HasPrefix(n, col+"[") {
 					return true
 				}
 			}
