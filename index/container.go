@@ -29,7 +29,7 @@ const (
 	containerMagic   = 1493475289347502
 	containerVersion = 1
 	containerPrefix  = 16   // magic, version, head length
-	containerGuess   = 4096 // bytes read at first: most heads are smaller
+	containerGuess   = 1024 // bytes read at first: heads of some twenty indexes are smaller
 )
 
 // ErrCorrupt is wrapped by every error about bytes that are not what an index
