@@ -124,6 +124,10 @@ func (d *derived) scan(s table.Scan) table.Scan {
 		}
 	}
 	s.KeepDeletes, s.ReadOptimized = d.deletes, d.readOptimized
+	s.Exact, s.Extremes, s.Partitions, s.Order = false, nil, nil, nil
+	if s.Filter != nil {
+		s.Limit = -1
+	}
 	if d.arrays {
 		// Pairs are made of rows that stand together: none may be missing.
 		s.Columns, _ = d.elements(want)

@@ -108,7 +108,11 @@ func (r *TableRelation) scan(s table.Scan) table.Scan {
 	if len(r.dynamic) > 0 {
 		s.Options = schema.Options(r.dynamic).With(s.Options)
 	}
+	if r.incremental != nil {
+		s.Extremes, s.Order = nil, nil
+	}
 	if r.converts {
+		s = r.unconverted(s)
 		s.Filter = r.stored(s.Filter)
 		if s.Late != nil {
 			s.Late = lateStored{r, s.Late}
@@ -231,4 +235,53 @@ func (r *TableRelation) fields(b types.Schema, columns []int) types.Schema {
 		}
 	}
 	return out
+}
+
+// unconverted leaves out of a scan what would take stored values for SQL values.
+func (r *TableRelation) unconverted(s table.Scan) table.Scan {
+	converted := func(c int) bool { return c >= 0 && c < len(r.convert) && r.convert[c] != nil }
+	column := func(pos int) int {
+		if s.Columns == nil {
+			return pos
+		}
+		if pos < 0 || pos >= len(s.Columns) {
+			return -1
+		}
+		return s.Columns[pos]
+	}
+	if s.Filter != nil && s.Exact {
+		// What cannot be said of stored values is left out of the filter.
+		predicate.RewriteMaps(s.Filter, func(l *predicate.Leaf) predicate.Node {
+			s.Exact = s.Exact && !converted(l.Col)
+			return l
+		}, func(m *predicate.MapLeaf) predicate.Node {
+			s.Exact = s.Exact && !converted(m.Col)
+			return m
+		})
+		if !s.Exact {
+			s.Extremes, s.Limit = nil, -1
+		}
+	}
+	if s.Extremes != nil {
+		for _, pos := range s.Extremes.Columns {
+			if converted(column(pos)) {
+				s.Extremes = nil
+				break
+			}
+		}
+	}
+	if s.Order != nil {
+		if c := column(s.Order.Column); converted(c) && !r.convert[c].sameOrder {
+			s.Order = nil
+		}
+	}
+	if s.Partitions != nil {
+		for _, k := range s.Partitions.Columns() {
+			if k < 0 || k >= len(r.sch.PartitionKeys) || converted(r.sch.Fields.Index(r.sch.PartitionKeys[k])) {
+				s.Partitions = nil
+				break
+			}
+		}
+	}
+	return s
 }

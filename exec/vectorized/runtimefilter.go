@@ -2,7 +2,6 @@ package vectorized
 
 import (
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -293,73 +292,4 @@ func (b *bloom) has(h uint64) int {
 		return 1
 	}
 	return 0
-}
-
-// boundRequest asks a scan to use what a top-N knows of its first sort key.
-type boundRequest struct {
-	col int
-	b   *topBound
-}
-
-// topBound is the worst first sort key that a top-N still keeps: rows beyond it
-// need not be read. It only ever gets tighter.
-type topBound struct {
-	usable bool // the type and the place of NULLs allow it
-	desc   bool
-	t      types.Type
-	ints   bool
-	mu     sync.Mutex // guards the writing side
-	set    atomic.Bool
-	v      atomic.Int64 // integer-like keys
-}
-
-func newTopBound(t types.Type, desc, nullsFirst bool) *topBound {
-	b := &topBound{t: t, desc: desc}
-	b.ints = t.IsInteger() || t.Kind == types.Date || t.Kind == types.Timestamp || t.Kind == types.TimestampTZ || t.Kind == types.Time
-	b.usable = b.ints && !nullsFirst
-	return b
-}
-
-// tighten offers a bound.
-func (b *topBound) tighten(v int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.set.Load() || !b.desc && v < b.v.Load() || b.desc && v > b.v.Load() {
-		b.v.Store(v)
-		b.set.Store(true)
-	}
-}
-
-func (b *topBound) predicate(leaf predicate.Leaf) predicate.Node {
-	if !b.set.Load() || leaf.Type.Kind != b.t.Kind {
-		return nil
-	}
-	leaf.Op = predicate.LtEq
-	if b.desc {
-		leaf.Op = predicate.GtEq
-	}
-	leaf.Args = []types.Datum{b.v.Load()}
-	return &leaf
-}
-
-// selectRows narrows sel to rows within the bound; -1 when there is none yet.
-func (b *topBound) selectRows(a arrow.Array, rows int, sel, out []uint16) int {
-	if !b.set.Load() {
-		return -1
-	}
-	if valid, off := vec.Validity(a); valid != nil {
-		sel = out[:vec.SelectValid(valid, off, rows, sel, out)]
-	}
-	op := vec.OpLe
-	if b.desc {
-		op = vec.OpGe
-	}
-	c := b.v.Load()
-	switch a.(type) {
-	case *array.Int16:
-		return selInt(op, vec.ViewOf[int16](a).V, c, math.MinInt16, math.MaxInt16, sel, out)
-	case *array.Int32, *array.Date32:
-		return selInt(op, vec.ViewOf[int32](a).V, c, math.MinInt32, math.MaxInt32, sel, out)
-	}
-	return vec.SelectConst(op, vec.ViewOf[int64](a).V, c, sel, out)
 }

@@ -74,6 +74,10 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 		}
 		node, _ := f.(predicate.Node)
 		s.spec.Filter = node
+		s.exact(vals)
+	}
+	if err := s.partitions(); err != nil {
+		return 0, err
 	}
 	empty := false
 	for _, l := range s.late {
@@ -94,6 +98,7 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 	}
 	if b := s.req.bound; b != nil && b.b.usable {
 		s.spec.Late = &lateBound{b: b.b, leaf: s.field(b.col)}
+		s.spec.Order = &table.Order{Column: b.col, Desc: b.b.desc, NullsFirst: b.b.nullsFirst}
 	}
 	p, err := s.rel.Plan(ctx, s.spec)
 	if err != nil {
@@ -113,7 +118,7 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 		// and without goroutines.
 		return 1, nil
 	}
-	if len(p.Splits) > 1 && !s.keepOrder() {
+	if len(p.Splits) > 1 && !s.keepOrder() && s.spec.Order == nil {
 		sort.SliceStable(p.Splits, func(i, j int) bool { return p.Splits[i].Bytes > p.Splits[j].Bytes })
 	}
 	return max(1, min(s.sc.rt.workers, len(p.Splits))), nil
@@ -163,7 +168,7 @@ func (s *scanStage) operator(int) (operator, error) {
 			used[l.col] = true
 		}
 	}
-	if b := s.req.bound; b != nil && b.b.usable {
+	if b := s.req.bound; b != nil && b.b.selects() {
 		f.bound, f.boundCol = b.b, b.col
 		used[b.col] = true
 	}

@@ -242,7 +242,7 @@ func (l *topLocal) consume(ctx context.Context, b *vec.Batch) error {
 	}
 	l.sel = grow(l.sel, b.Size())
 	sel := b.Sel
-	if l.s.bound != nil && l.s.bound.usable {
+	if l.s.bound != nil && l.s.bound.selects() {
 		if k := l.s.bound.selectRows(b.Cols[l.width], b.N, sel, l.sel); k >= 0 {
 			sel = l.sel[:k]
 		}
@@ -284,7 +284,7 @@ func (l *topLocal) consume(ctx context.Context, b *vec.Batch) error {
 	l.held += size
 	l.parts = append(l.parts, out)
 	limit := int(l.s.n.Limit)
-	if len(l.ents) >= 2*limit+l.s.sc.rt.rows || len(l.parts) > 1000 || l.worst == nil && len(l.ents) >= limit && len(l.parts) > 1 {
+	if len(l.ents) >= 2*limit+min(l.s.sc.rt.rows, 256) || len(l.parts) > 1000 || l.worst == nil && len(l.ents) >= limit {
 		return l.shrink()
 	}
 	return nil
@@ -335,9 +335,7 @@ func (l *topLocal) shrink() error {
 		e := l.ents[limit-1]
 		l.worst = append(l.worst[:0], l.data[e.from:e.to]...)
 		if b := l.s.bound; b != nil && b.usable {
-			if k := out.Cols[l.width]; k.IsValid(out.N - 1) {
-				b.tighten(intAt(k, out.N-1))
-			}
+			b.tighten(out.Cols[l.width], out.N-1)
 		}
 	}
 	return nil

@@ -57,6 +57,13 @@ type Scan struct {
 	// StorageFilter makes the storage predicate from Filter once parameters are
 	// known; set when Params. Nil = Spec.Filter stands.
 	StorageFilter func(params []types.Datum) (f any, err error)
+	// ExactFilter says whether what StorageFilter returns is all of Filter, as Spec.Exact
+	// says of a filter without parameters; nil = it is not.
+	ExactFilter func(params []types.Datum) bool
+	// Partitions is what Filter asks of partition columns, beyond what a storage predicate
+	// can say; nil = nothing. It is over the relation's partition keys: Slot i is key
+	// PartitionKeys[i].
+	Partitions Expr
 	// LateIn are runtime filters: filled by the hash joins named.
 	LateIn []RuntimeFilter
 }

@@ -423,9 +423,10 @@ func (b *builder) scan(g *plan.LGet, need colSet) (phys, error) {
 			}
 		}
 	}
-	if l, ok := b.limits[g]; ok && len(g.Conds) == 0 {
+	if l, ok := b.limits[g]; ok && (len(g.Conds) == 0 || b.counts(g)) {
 		s.Spec.Limit = l
 	}
+	s.Spec.Exact = len(g.Conds) == 0
 	if len(g.Conds) > 0 {
 		var err error
 		if s.Filter, err = b.expr(conj(g.Conds), slots(cols)); err != nil {
@@ -433,6 +434,10 @@ func (b *builder) scan(g *plan.LGet, need colSet) (phys, error) {
 		}
 		if !b.p.off("storage_filter") {
 			b.storageFilter(g, s)
+			b.partitionFilter(g, s)
+		}
+		if !s.Spec.Exact && s.ExactFilter == nil {
+			s.Spec.Limit = -1
 		}
 	}
 	if l := b.lookup(g, s); l != nil {
@@ -462,10 +467,21 @@ func (b *builder) storageFilter(g *plan.LGet, s *plan.Scan) {
 	}
 	m := newPredMaker(b.p, g)
 	s.Spec.Filter = m.conj(conds)
+	s.Spec.Exact = !m.lossy
 	if !params {
 		return
 	}
 	s.Params = true
+	s.Spec.Exact = false
+	s.ExactFilter = func(vals []types.Datum) bool {
+		m := newPredMaker(b.p, g)
+		bound := make([]plan.Expr, len(conds))
+		for i, c := range conds {
+			bound[i] = m.bind(c, vals)
+		}
+		m.conj(bound)
+		return !m.lossy
+	}
 	s.StorageFilter = func(vals []types.Datum) (any, error) {
 		bound := make([]plan.Expr, len(conds))
 		for i, c := range conds {
@@ -527,6 +543,7 @@ func (b *builder) aggregate(n *plan.LAggregate) (phys, error) {
 		}
 		a.Aggs = append(a.Aggs, c)
 	}
+	b.extremes(a)
 	return phys{a, idsOf(out)}, nil
 }
 
@@ -578,6 +595,7 @@ func (b *builder) distinct(n *plan.LDistinct, need colSet) (phys, error) {
 		for i, c := range cols {
 			a.Groups = append(a.Groups, &plan.Slot{Index: i, T: c.T})
 		}
+		b.extremes(a)
 		return phys{a, in.cols}, nil
 	}
 	in, err := b.build(n.In, wants(n, need))

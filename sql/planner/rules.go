@@ -50,7 +50,7 @@ func Rules() []string {
 	for _, n := range table.PruningNames {
 		out = append(out, prunes+n)
 	}
-	return append(out, "infer", "or_factor", "semi_order", "runtime_filter", "storage_filter", "lookup")
+	return append(out, "infer", "or_factor", "semi_order", "runtime_filter", "storage_filter", "metadata_extremes", "lookup")
 }
 
 // prunes begins the names of the rules that are ways of pruning in storage.

@@ -17,6 +17,9 @@ type predMaker struct {
 	p    *planner
 	cols []catalog.Column
 	att  map[plan.ColID]int
+	// lossy: something was left out, so that rows may pass the predicate that fail the
+	// condition.
+	lossy bool
 }
 
 func newPredMaker(p *planner, g *plan.LGet) *predMaker {
@@ -45,6 +48,8 @@ func (m *predMaker) conj(conds []plan.Expr) predicate.Node {
 	for _, c := range conds {
 		if n := m.node(c, 0); n != nil {
 			out = append(out, n)
+		} else {
+			m.lossy = true
 		}
 	}
 	return predicate.Conj(out...)
@@ -63,6 +68,8 @@ func (m *predMaker) node(c plan.Expr, depth int) predicate.Node {
 		for _, a := range x.Args {
 			if n := m.node(a, depth+1); n != nil {
 				out = append(out, n)
+			} else {
+				m.lossy = true
 			}
 		}
 		return predicate.Conj(out...)
@@ -303,6 +310,7 @@ func (m *predMaker) like(col predTarget, k *plan.Const) predicate.Node {
 	if prefix.Len() == 0 {
 		return nil
 	}
+	m.lossy = true
 	return m.leaf(col, predicate.StartsWith, prefix.String())
 }
 

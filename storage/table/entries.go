@@ -74,6 +74,10 @@ func (p *planner) liveEntries(ctx context.Context) ([]live, error) {
 			kept = append(kept, metas[i])
 		}
 	}
+	kept, err := p.judgeManifests(ctx, kept)
+	if err != nil {
+		return nil, err
+	}
 	p.report.ManifestsRead = int64(len(kept))
 	lists := make([][]manifest.Entry, len(kept), len(kept)+1)
 	g, gctx := errgroup.WithContext(ctx)
@@ -98,6 +102,9 @@ func (p *planner) liveEntries(ctx context.Context) ([]live, error) {
 	names := make([]string, len(lists))
 	for i := range kept {
 		names[i] = p.t.dir + "/manifest/" + kept[i].Name
+	}
+	if err := p.judgeEntries(ctx, lists); err != nil {
+		return nil, err
 	}
 	return p.mergeJudged(ctx, lists, names)
 }
@@ -189,6 +196,9 @@ func (p *planner) partitionOf(image []byte) (*partition, error) {
 				return predicate.ColumnStats{}, false
 			}))
 			part.read = v != predicate.None
+		}
+		if p.partFilter != nil && p.partFilter.gone[string(image)] {
+			part.read = false
 		}
 		p.parts[string(image)] = part
 		p.report.Partitions++

@@ -56,6 +56,7 @@ func (p *planner) planFallback(ctx context.Context) (*Plan, error) {
 func (p *planner) scanOf(ctx context.Context, branch string) (Scan, error) {
 	s := p.scan
 	s.At, s.Overlay, s.Late = snapshot.Ref{Branch: branch}, nil, nil
+	s.Extremes, s.Partitions, s.Order = nil, nil, nil
 	sch, err := p.t.branch(branch).schemas.Latest(ctx)
 	if err != nil {
 		return s, fmt.Errorf("branch %q: %w", branch, err)

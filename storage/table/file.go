@@ -13,4 +13,5 @@ type File struct {
 	only *mergetree.RowSet
 	// found is what indexes said of the file when it was planned; nil = they were not asked.
 	found *candidates
+	ends  *fileEnds // nil = nothing is known of Scan.Order's column
 }

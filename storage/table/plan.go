@@ -55,6 +55,9 @@ type planner struct {
 	proven int64 // rows proven live, for Limit
 	// counted are rows of the bucket that need not be read, see countedRows.
 	counted int64
+	// known are rows of all buckets that need not be read, see knows.
+	known      *knownRows
+	partFilter *partFilter
 }
 
 func (t *FileStore) newPlanner(ctx context.Context, s Scan) (*planner, error) {
@@ -89,6 +92,7 @@ func (t *FileStore) newPlanner(ctx context.Context, s Scan) (*planner, error) {
 		p.codec = mergetree.NewKeyCodec(ts)
 	}
 	p.buckets = p.newBucketFilter()
+	p.partFilter = p.newPartFilter()
 	p.read, err = newReadPlan(p)
 	return p, err
 }
@@ -149,13 +153,15 @@ func (p *planner) plan(ctx context.Context, without map[string]bool) (*Plan, err
 			return nil, err
 		}
 	}
+	p.addKnown()
+	p.orderSplits()
 	return &Plan{Splits: p.splits, Report: p.report, Schema: p.schema}, nil
 }
 
 // enough reports whether the splits so far hold as many proven rows as are
-// wanted. Rows are only proven when there is no filter.
+// wanted.
 func (p *planner) enough() bool {
-	return p.scan.Limit > 0 && p.filter == nil && p.scan.Late == nil && p.proven >= p.scan.Limit
+	return p.scan.Limit > 0 && (p.filter == nil || p.scan.Exact) && p.scan.Late == nil && p.proven >= p.scan.Limit
 }
 
 // group sorts files by bucket, keeping the order in which buckets and files

@@ -28,9 +28,15 @@ func (t *FileStore) Read(ctx context.Context, s Scan, p Split, o ReadOptions) (S
 	if c, ok := p.Impl.(*countedRows); ok && c.t == t {
 		return &countedReader{filter: o.Filter, size: int64(o.BatchRows), left: p.Rows}, nil
 	}
+	if k, ok := p.Impl.(*knownRows); ok && k.t == t {
+		return newKnownReader(k, o.BatchRows), nil
+	}
 	im, ok := p.Impl.(*piece)
 	if !ok || im.read.t != t {
 		return nil, fmt.Errorf("split was not planned by this table")
+	}
+	if r := im.skipBeaten(&s, &p, o.Counters); r != nil {
+		return r, nil
 	}
 	if p.Raw {
 		return newRawReader(im, s, p, o), nil
@@ -412,6 +418,14 @@ func (r *rawReader) openFile(ctx context.Context, f *File) error {
 	whole := format.RowRange{From: 0, To: f.Meta.Rows}
 	if r.split.Range != nil {
 		whole = *r.split.Range
+	}
+	if f.ends.beaten(late) {
+		r.c.Rows += whole.To - whole.From
+		r.c.RowsSkipped += whole.To - whole.From
+		if whole.From == 0 {
+			r.c.SkipFile(beatenReason, 1)
+		}
+		return nil
 	}
 	found, err := r.plan.candidates(ctx, r.dir, f, late, r.c)
 	if err != nil {

@@ -94,6 +94,9 @@ func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
 	z := &p.t.env.sizes
 	var pack []File
 	packed := int64(0)
+	if err := p.orderFiles(l, files); err != nil {
+		return err
+	}
 	flush := func() {
 		if len(pack) > 0 {
 			s := p.newSplit(l, pack)
@@ -110,10 +113,19 @@ func (p *planner) addRaw(ctx context.Context, l live, files []File) error {
 		if err := p.check(f); err != nil {
 			return err
 		}
-		proven := p.provenRows(f)
+		proven, err := p.certainRows(l, f)
+		if err != nil {
+			return err
+		}
 		p.proven += proven
 		if proven > 0 && p.countsOnly() {
 			p.counted += proven
+			p.skip("metadata", 1)
+			continue
+		}
+		if ok, err := p.knows(l, f, proven); err != nil {
+			return err
+		} else if ok {
 			p.skip("metadata", 1)
 			continue
 		}

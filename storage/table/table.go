@@ -53,6 +53,17 @@ type Scan struct {
 	ReadOptimized bool
 	// Without are the ways of pruning that the scan does without.
 	Without Pruning
+	// Exact says that Filter is all that the reader's filter asks: a row that passes the one
+	// passes the other.
+	Exact bool
+	// Extremes, when not nil, says that only extremes of columns are taken from the rows.
+	Extremes *Extremes
+	// Partitions, when not nil, are conditions on partition columns only: rows of partitions
+	// that fail them are not wanted. Its columns are positions among the schema's partition
+	// keys. It is only asked while Plan runs.
+	Partitions RowFilter
+	// Order, when not nil, says which rows a top-N, whose bound is Late, wants first.
+	Order *Order
 	// Options are dynamic table options, laid over the schema's.
 	Options map[string]string
 }
@@ -137,6 +148,7 @@ type Split struct {
 	Sections  [][][]File // merge: sections of sorted runs of files, in key order
 	Range     *format.RowRange
 	Impl      any
+	ends      *fileEnds // nil = nothing is known of Scan.Order's column
 }
 
 // PlanReport says what planning saw and skipped, for EXPLAIN ANALYZE. Skipped

@@ -65,6 +65,9 @@ type question struct {
 // ask draws a query with a predicate.
 func (t *tab) ask() question {
 	p := t.predicate(2)
+	if t.r.IntN(3) == 0 {
+		return t.metadata(p)
+	}
 	c := &t.cols[t.r.IntN(len(t.cols))]
 	ordered := c.typ != "boolean" && c.typ != "bytea" && len(c.under) == 0
 	switch n := t.r.IntN(10); {
