@@ -6,6 +6,8 @@ import "strings"
 var builtin = []*Procedure{
 	compactProcedure,
 	compactDatabase,
+	compactManifest,
+	expireChangelogs,
 	expireSnapshots,
 	createTag,
 	createTagFromTimestamp,
@@ -22,9 +24,9 @@ var builtin = []*Procedure{
 
 // later are procedures of Paimon that are known by name and answer 0A000.
 var later = strings.Fields(`
-	alter_column_default_value alter_function alter_view_dialect clear_consumers clone compact_chain_table compact_manifest
+	alter_column_default_value alter_function alter_view_dialect clear_consumers clone compact_chain_table
 	copy copy_files create_branch create_function create_global_index create_tag_from_watermark data_evolution_merge_into delete_branch
-	drop_function drop_global_index drop_partition expire_changelogs expire_partitions fast_forward full_text_search mark_partition_done
+	drop_function drop_global_index drop_partition expire_partitions fast_forward full_text_search mark_partition_done
 	materialize_deletion_vectors merge_branch merge_into migrate_database migrate_file migrate_table purge_files query_service
 	reassign_row_id remove_orphan_files remove_unexisting_files remove_unexisting_manifests rename_branch repair repair_earliest_snapshot
 	reset_consumer rollback_to_as_latest rollback_to_watermark trigger_tag_automatic_creation vector_search`)

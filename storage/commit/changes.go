@@ -54,6 +54,9 @@ type Changes struct {
 	Operation string
 	// Force publishes a snapshot although there is nothing to publish.
 	Force bool
+	// Manifests rewrites every manifest that is small or holds removals, whatever the
+	// options say about when that is worth it.
+	Manifests bool
 }
 
 // Empty reports whether there is nothing to publish.

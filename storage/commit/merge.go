@@ -40,7 +40,9 @@ func (j *job) base(ctx context.Context, latest *snapshot.Snapshot) ([]manifest.F
 			j.drop(m.made...)
 			j.merged = nil
 		}
-		return before, nil
+		if !j.c.Manifests {
+			return before, nil
+		}
 	}
 	after, made, err := j.merge(ctx, before)
 	if err != nil {
@@ -88,7 +90,7 @@ func (j *job) merge(ctx context.Context, in []manifest.FileMeta) (out []manifest
 			changing += in[i].Size
 		}
 	}
-	if changing >= full && len(in) > 1 {
+	if changing >= full && len(in) > 1 || j.c.Manifests {
 		return j.mergeAll(ctx, in, target)
 	}
 	var group []manifest.FileMeta
