@@ -28,7 +28,10 @@ type Manager struct {
 
 	mu    sync.Mutex // guards all below
 	cache map[int64]cached
-	ids   listing
+	// era changes whenever a file turns out to be new or another than before: the
+	// table may have been dropped and made anew, with other schemas under all ids.
+	era int
+	ids listing
 	// staged are schemas that are not on disk: see Stage.
 	staged map[int64]*Table
 }
@@ -37,6 +40,8 @@ type cached struct {
 	raw   []byte
 	table *Table
 	mod   time.Time // zero = not settled
+	// era is the manager's when the file was last looked at.
+	era int
 }
 
 // listing is what a directory held when it was last modified at mod; a zero mod is
@@ -177,6 +182,7 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 	c, ok := m.cache[id]
 	m.mu.Unlock()
 	if ok && !c.mod.IsZero() && c.mod.Equal(st.ModTime) && int64(len(c.raw)) == st.Size {
+		m.seen(id)
 		return c.table, nil
 	}
 	began := time.Now()
@@ -197,7 +203,10 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 		if ok && bytes.Equal(c.raw, raw) {
 			if int64(len(raw)) == st.Size {
 				m.mu.Lock()
-				m.cache[id] = cached{raw, c.table, mod}
+				if !c.mod.IsZero() || c.table.TimeMillis == 0 { // it may have been written again
+					m.era++
+				}
+				m.cache[id] = cached{raw, c.table, mod, m.era}
 				m.mu.Unlock()
 			}
 			return c.table, nil
@@ -208,7 +217,8 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 		}
 		if err == nil {
 			m.mu.Lock()
-			m.cache[id] = cached{raw, t, mod}
+			m.era++
+			m.cache[id] = cached{raw, t, mod, m.era}
 			m.mu.Unlock()
 			return t, nil
 		}
@@ -225,11 +235,23 @@ func (m *Manager) Get(ctx context.Context, id int64) (*Table, error) {
 	return nil, &fileio.CorruptionError{Path: path, Offset: -1, Reason: "schema does not parse", Err: last}
 }
 
-// Remember returns schema id without reading the file again when it was read
-// before in this process; use it for the schemas that data files name.
+// seen says that the file of a schema is still the one that is cached.
+func (m *Manager) seen(id int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c, ok := m.cache[id]; ok {
+		c.era = m.era
+		m.cache[id] = c
+	}
+}
+
+// Remember returns schema id without looking at its file when that was looked at
+// since the last one that was new; use it for the schemas that data files name, after
+// Get or Latest has found the one that they are read with.
 func (m *Manager) Remember(ctx context.Context, id int64) (*Table, error) {
 	m.mu.Lock()
 	c, ok := m.cache[id]
+	ok = ok && c.era == m.era
 	t := m.staged[id]
 	m.mu.Unlock()
 	switch {

@@ -113,7 +113,10 @@ func (t *FileStore) state(ctx context.Context, at snapshot.Ref, over map[string]
 	case at.Kind == snapshot.Latest || snap == nil:
 		sch, err = b.schemas.Latest(ctx)
 	default:
-		sch, err = t.schemaOf(ctx, b, snap.SchemaID)
+		sch, err = b.schemas.Get(ctx, snap.SchemaID)
+		if errors.Is(err, schema.ErrNotFound) {
+			err = &fileio.MissingError{Path: b.schemas.Path(snap.SchemaID), Err: err}
+		}
 	}
 	if err != nil {
 		return nil, err
