@@ -171,10 +171,14 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Col
 		}
 		return nil, c.Columns, nil
 	case *ast.Transaction, *ast.Set, *ast.SetTransaction, *ast.SetConstraints, *ast.Reset, *ast.Deallocate, *ast.Prepare,
-		*ast.CloseCursor, *ast.DeclareCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable, *ast.Truncate:
+		*ast.CloseCursor, *ast.DeclareCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable, *ast.Truncate, *ast.Reindex:
 		return nil, nil, nil
 	case *ast.Copy:
 		return nil, nil, nil
+	case *ast.Vacuum:
+		if st.AnalyzeOnly {
+			return nil, nil, nil
+		}
 	case *ast.Call:
 		p, err := findProcedure(st)
 		if err != nil {

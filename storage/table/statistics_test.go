@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
@@ -558,5 +560,63 @@ func TestJavaStatistics(t *testing.T) {
 	x, err := s.Stats(t.Context(), snapshot.Ref{})
 	if err != nil || x.Rows != 30 || x.Columns[1].Distinct != 15 || x.Columns[1].AverageBytes != 6 || x.Columns[0].Distinct != 30 {
 		t.Errorf("%+v, %v", x, err)
+	}
+}
+
+// TestSparkStatistics reads the bounds of each type in the file that Spark 3.5 wrote of
+// three rows, one of them NULL.
+func TestSparkStatistics(t *testing.T) {
+	raw, err := os.ReadFile("testdata/statistics-spark.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st Statistics
+	if err := json.Unmarshal(raw, &st); err != nil {
+		t.Fatal(err)
+	}
+	at := func(s string) int64 {
+		v, err := time.Parse(time.DateTime, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.UnixMicro()
+	}
+	for _, c := range []struct {
+		name, typ string
+		lo, hi    types.Datum
+	}{
+		{"b", "BOOLEAN", false, true},
+		{"ti", "TINYINT", int64(-128), int64(1)},
+		{"si", "SMALLINT", int64(-2), int64(2)},
+		{"i", "INT", int64(-3), int64(3)},
+		{"bi", "BIGINT", int64(-4), int64(4)},
+		{"f", "FLOAT", 1.5, math.NaN()},
+		{"d", "DOUBLE", -2.5e300, 1e-7},
+		{"dec", "DECIMAL(10, 2)", decimalOf(t, "-1.50"), decimalOf(t, "1.50")},
+		{"decbig", "DECIMAL(38, 18)", decimalOf(t, "1"), decimalOf(t, "12345678901234567890.123456789012345678")},
+		{"dt", "DATE", int64(-303), int64(18690)},
+		{"ts", "TIMESTAMP(6) WITH LOCAL TIME ZONE", at("1960-03-04 05:06:07"), at("2021-03-04 05:06:07") + 123456},
+		{"s", "STRING", nil, nil},
+		{"c", "CHAR(5)", nil, nil},
+		{"bin", "BYTES", nil, nil},
+	} {
+		ty := paimonType(t, c.typ)
+		got := st.Columns[c.name]
+		if got == nil || *got.Nulls != 1 || *got.Distinct != 2 {
+			t.Errorf("%s: %+v", c.name, got)
+			continue
+		}
+		lo, hi := got.Bounds(ty)
+		if c.lo == nil {
+			if lo != nil || hi != nil {
+				t.Errorf("%s: %v to %v", c.name, lo, hi)
+			}
+			continue
+		}
+		x, ok := predicate.Compare(ty, lo, c.lo)
+		y, too := predicate.Compare(ty, hi, c.hi)
+		if !ok || !too || x != 0 || y != 0 {
+			t.Errorf("%s: %v to %v, want %v to %v", c.name, lo, hi, c.lo, c.hi)
+		}
 	}
 }
