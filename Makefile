@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-write bench-keytable bench-pruning bench-diff keytable rewrite fuzz fmt clean
+.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-lake bench-write bench-keytable bench-pruning bench-diff keytable rewrite fuzz fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -62,8 +62,11 @@ interop: build ## tables of Java Paimon through our SQL; skips what is absent
 java: ## what we write, read and checked by Java Paimon; needs PAIMON_ORACLE_JAR, see scripts/java-oracle.sh
 	$(GO) test -p 1 -run 'Java|TestTakingTurns' -count=1 -timeout 10m ./catalog ./engine ./storage/... ./tests/interop ./tests/keytable
 
-bench-tpch: build ## TPC-H beside its peers: SF=1; see scripts/bench-tpch.sh for what it needs
-	scripts/bench-tpch.sh '$(or $(SF),1)' '$(or $(OUT),bench-out)'
+bench-tpch: build ## TPC-H beside its peers: SF=1; see scripts/bench-queries.sh for what it needs
+	scripts/bench-queries.sh tpch '$(or $(SF),1)' '$(or $(OUT),bench-out)'
+
+bench-lake: build ## queries of a lake (partitions, indexes, curves, wide tables) beside their peers, likewise
+	scripts/bench-queries.sh lake '$(or $(SF),1)' '$(or $(OUT),bench-out)'
 
 bench-write: build ## writing beside PostgreSQL and pypaimon-rust; see scripts/bench-write.sh for what it needs
 	scripts/bench-write.sh '$(or $(OUT),bench-out)'
