@@ -226,6 +226,7 @@ func modelOf(name string, f types.Field, o map[string]string) modelFunction {
 	}
 	if opt("ignore-retract") == "true" {
 		m.retract = func(a, _ types.Datum) types.Datum { return a }
+		m.same = false
 	}
 	return m
 }
@@ -596,6 +597,8 @@ func modelCases() []javaCase {
 		javaCase{name: "lists in groups", options: map[string]string{"merge-engine": "partial-update", "fields.g.sequence-group": "a,b,c,d", "fields.a.aggregate-function": "collect", "fields.b.aggregate-function": "merge_map",
 			"fields.c.aggregate-function": "nested_update", "fields.c.nested-key": "id", "fields.d.aggregate-function": "collect", "fields.d.distinct": "true"},
 			cols: []string{"k INT NOT NULL", "g INT", "a ARRAY<INT>", "b MAP<STRING, INT>", "c ARRAY<ROW<id INT, v STRING>>", "d ARRAY<STRING>"}, kinds: []string{"+I", "+I", "+U", "-D"}},
+		javaCase{name: "lists in groups, retraction ignored", options: map[string]string{"merge-engine": "partial-update", "fields.g.sequence-group": "a,b", "fields.a.aggregate-function": "collect", "fields.a.ignore-retract": "true",
+			"fields.b.aggregate-function": "collect"}, cols: []string{"k INT NOT NULL", "g INT", "a ARRAY<INT>", "b ARRAY<INT>"}, kinds: []string{"+I", "+I", "+U", "-D"}},
 		javaCase{name: "late extremes", options: map[string]string{"merge-engine": "partial-update", "fields.g.sequence-group": "a,b,c,d,e", "fields.a.aggregate-function": "max", "fields.b.aggregate-function": "min",
 			"fields.c.aggregate-function": "max", "fields.d.aggregate-function": "min", "fields.e.aggregate-function": "bool_and"},
 			cols: []string{"k INT NOT NULL", "g INT", "a STRING", "b DECIMAL(9, 2)", "c DOUBLE", "d BIGINT", "e BOOLEAN"}},

@@ -8,13 +8,16 @@ import (
 
 // collect joins arrays; with distinct, elements once, in the order of their first
 // appearance (in Java the order is not defined). A retraction removes one element
-// for each of its own. Late input goes to the end, too. Source:
-// FieldCollectAgg.java.
+// for each of its own. Late input goes to the end, too, but with ignore-retract to
+// the front: Java's FieldIgnoreRetractAgg has no aggReversed of its own. Maps with
+// NULL among their values are equal here; to Java's generated comparison they are
+// not. Source: FieldCollectAgg.java.
 var collect = Function{
 	Name:  "collect",
 	Takes: isArray,
 	New: func(s Spec) (Aggregate, error) {
-		return &listFold{rules: &collectRules{distinct: s.Flag("distinct", false), rare: constructed(*s.Column.Type.Elem)}, sameReversed: true}, nil
+		rules := &collectRules{distinct: s.Flag("distinct", false), rare: constructed(*s.Column.Type.Elem)}
+		return &listFold{rules: rules, sameReversed: !s.Flag("ignore-retract", false)}, nil
 	},
 }
 

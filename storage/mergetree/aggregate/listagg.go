@@ -26,6 +26,7 @@ var listagg = Function{
 		if len(f.split) == 0 {
 			f.split = []byte(" ")
 		}
+		f.again = len(f.delimiter) == 0 || overlaps(f.delimiter)
 		return f, nil
 	},
 }
@@ -34,6 +35,7 @@ type listaggFold struct {
 	delimiter []byte
 	split     []byte // what items are split by
 	distinct  bool
+	again     bool // a value joined may split into other items than it was made of
 	seen      map[string]bool
 	old       []byte
 }
@@ -70,7 +72,7 @@ func (f *listaggFold) Fold(in *Input) (arrow.Array, error) {
 				case !some || isBlank(data[at:]):
 					data, some, seen = append(data[:at], x...), true, false
 				case f.distinct:
-					if !seen {
+					if !seen || f.again {
 						f.look(data[at:])
 						seen = true
 					}
@@ -110,6 +112,16 @@ func (f *listaggFold) Fold(in *Input) (arrow.Array, error) {
 		offs[k+1] = int32(len(data))
 	}
 	return vec.MakeBytes(arrow.BinaryTypes.String, offs, data, null.bits), nil
+}
+
+// overlaps reports whether text may begin within itself: || does in |||.
+func overlaps(b []byte) bool {
+	for n := 1; n < len(b); n++ {
+		if bytes.HasPrefix(b, b[n:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // look remembers the items of a value.

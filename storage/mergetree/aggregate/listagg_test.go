@@ -14,6 +14,8 @@ import (
 func FuzzListagg(f *testing.F) {
 	f.Add("a", "b,c", "c,d", ",", true, uint8(0))
 	f.Add("", "x--x", "\u2003", "--", true, uint8(5))
+	f.Add("xxx", "axxb", "axxb", "xx", true, uint8(0))
+	f.Add("a", "b", "b", "", true, uint8(0))
 	f.Add(" ", "a\xff", "\xf0", "", false, uint8(2))
 	f.Fuzz(func(t *testing.T, a, b, c, delimiter string, distinct bool, how uint8) {
 		texts := []string{a, b, c}
