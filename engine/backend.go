@@ -124,6 +124,7 @@ func (s *Session) explain(ctx, life context.Context, pl *planned, args []types.D
 		Analyze: o.analyze, Verbose: o.verbose, Buffers: o.buffers, NoCosts: !o.costs, NoTiming: !o.timing, Summary: o.summary,
 		JSON: o.format == "json", Ctx: ctx, Env: s.env(),
 	}
+	eo.Caches = s.cachesUsed(o)
 	st := &runStats{planning: pl.took}
 	if o.analyze {
 		q, stop, err := s.startQuery(life, pl, args)
@@ -159,6 +160,7 @@ func (s *Session) explainModify(ctx, _ context.Context, pl *planned, args []type
 		Analyze: o.analyze, Verbose: o.verbose, Buffers: o.buffers, NoCosts: !o.costs, NoTiming: !o.timing, Summary: o.summary,
 		JSON: o.format == "json", Ctx: ctx, Env: s.env(),
 	}
+	eo.Caches = s.cachesUsed(o)
 	st := &runStats{planning: pl.took}
 	if o.analyze {
 		began := time.Now()
@@ -176,6 +178,16 @@ func (s *Session) explainModify(ctx, _ context.Context, pl *planned, args []type
 		}
 	}
 	return planner.ExplainModify(pl.mod, eo, st), nil
+}
+
+// cachesUsed returns what says how the caches were used from now on; nil unless BUFFERS
+// asks for it.
+func (s *Session) cachesUsed(o explainOptions) func() []table.CacheStats {
+	if !o.buffers || !o.analyze || s.eng.env == nil {
+		return nil
+	}
+	before := s.eng.env.CacheStats()
+	return func() []table.CacheStats { return table.CacheUse(before, s.eng.env.CacheStats()) }
 }
 
 // runStats shows the executor's counters to EXPLAIN.
@@ -266,9 +278,12 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 		VerdictBytes:       min(max(e.cfg.MaxMemory/64, 4<<20), 64<<20),
 		FoldedBytes:        min(max(e.cfg.MaxMemory/16, 8<<20), 512<<20),
 		HashBytes:          min(max(e.cfg.MaxMemory/16, 8<<20), 256<<20),
+		VectorCacheBytes:   min(max(e.cfg.MaxMemory/64, 4<<20), 64<<20),
+		IndexCacheBytes:    min(max(e.cfg.MaxMemory/32, 4<<20), 256<<20),
 		KeyDir:             e.localDir,
 		Lookup:             lookup.Options{MemoryBytes: min(max(e.cfg.MaxMemory/8, 32<<20), 1<<30)},
 	})
+	e.cacheMetrics()
 	e.cat = catalog.NewFilesystem(e.env, location)
 	return nil
 }

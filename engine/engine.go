@@ -201,6 +201,28 @@ func (e *Engine) register() {
 	metrics.NewGaugeFunc("paimon_sql_engine_memory_limit_bytes", "The setting max_memory.", func() float64 { return float64(e.cfg.MaxMemory) })
 }
 
+// cacheMetrics shows what the caches of the warehouse hold and do.
+func (e *Engine) cacheMetrics() {
+	env := e.env
+	each := func(of func(c *table.CacheStats) int64) func() map[string]float64 {
+		return func() map[string]float64 {
+			out := map[string]float64{}
+			for _, c := range env.CacheStats() {
+				out[strings.ReplaceAll(c.Name, " ", "_")] = float64(of(&c))
+			}
+			return out
+		}
+	}
+	metrics.NewFuncVec("paimon_sql_engine_cache_hits_total", "What caches had when they were asked for it, by cache.", "counter", "cache",
+		each(func(c *table.CacheStats) int64 { return c.Hits }))
+	metrics.NewFuncVec("paimon_sql_engine_cache_misses_total", "What caches did not have, by cache.", "counter", "cache",
+		each(func(c *table.CacheStats) int64 { return c.Misses }))
+	metrics.NewFuncVec("paimon_sql_engine_cache_bytes", "Memory of caches now, by cache.", "gauge", "cache",
+		each(func(c *table.CacheStats) int64 { return c.Bytes }))
+	metrics.NewFuncVec("paimon_sql_engine_cache_entries_count", "Entries of caches now, by cache.", "gauge", "cache",
+		each(func(c *table.CacheStats) int64 { return c.Entries }))
+}
+
 // machineMemory returns the memory of the machine, or of its control group
 // when that is smaller; 4 GiB when nobody tells.
 func machineMemory() int64 {

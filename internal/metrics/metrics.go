@@ -6,7 +6,9 @@ package metrics
 import (
 	"fmt"
 	"io"
+	"maps"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -116,6 +118,31 @@ func (g *gaugeFunc) kind() string { return "gauge" }
 func (g *gaugeFunc) write(w io.Writer, name string) {
 	if f := g.f.Load(); f != nil {
 		fmt.Fprintf(w, "%s %s\n", name, number((*f)()))
+	}
+}
+
+// funcVec reads its values, by label, when it is asked.
+type funcVec struct {
+	typ, label string
+	f          atomic.Pointer[func() map[string]float64]
+}
+
+// NewFuncVec registers a counter or gauge, as typ says, with a label; a later one of
+// the same name replaces it.
+func NewFuncVec(name, help, typ, label string, f func() map[string]float64) {
+	register(name, help, &funcVec{typ: typ, label: label}).(*funcVec).f.Store(&f)
+}
+
+func (v *funcVec) kind() string { return v.typ }
+
+func (v *funcVec) write(w io.Writer, name string) {
+	f := v.f.Load()
+	if f == nil {
+		return
+	}
+	vals := (*f)()
+	for _, k := range slices.Sorted(maps.Keys(vals)) {
+		fmt.Fprintf(w, "%s{%s=\"%s\"} %s\n", name, v.label, escape(k), number(vals[k]))
 	}
 }
 

@@ -31,6 +31,9 @@ type ExplainOptions struct {
 	// lines are only shown when stats has them.
 	Ctx context.Context
 	Env function.Env // for the text form of constants
+	// Caches says what was asked of the caches while the statement ran, by it and by
+	// others; nil = do not show it.
+	Caches func() []table.CacheStats
 }
 
 // Explain prints a plan in PostgreSQL's form: one string per line of text, or
@@ -67,6 +70,13 @@ func (x *explainer) print(root *xnode) []string {
 	o, stats := x.o, x.stats
 	if o.JSON {
 		doc := map[string]any{"Plan": root.json(o)}
+		if o.Analyze && o.Caches != nil {
+			use := map[string]any{}
+			for _, c := range o.Caches() {
+				use[c.Name] = map[string]any{"Hits": c.Hits, "Misses": c.Misses}
+			}
+			doc["Caches"] = use
+		}
 		if stats != nil && o.Summary {
 			pt, et := stats.Times()
 			doc["Planning Time"] = millis(pt)
@@ -82,6 +92,14 @@ func (x *explainer) print(root *xnode) []string {
 	}
 	var lines []string
 	root.text(&lines, 0, o)
+	if o.Analyze && o.Caches != nil {
+		if use := o.Caches(); len(use) > 0 {
+			lines = append(lines, "Caches:")
+			for _, c := range use {
+				lines = append(lines, fmt.Sprintf("  %s: %d hits %d misses", c.Name, c.Hits, c.Misses))
+			}
+		}
+	}
 	if stats != nil && o.Summary {
 		pt, et := stats.Times()
 		lines = append(lines, fmt.Sprintf("Planning Time: %.3f ms", millis(pt)))

@@ -14,6 +14,24 @@ type LRU[K comparable, V any] struct {
 	byKey  map[K]*list.Element
 	order  *list.List // front = newest
 	evict  func(K, V)
+
+	hits, misses int64 // of Get
+}
+
+// CacheStats say what a cache holds and how often it had what it was asked for.
+// Entries, Bytes and Budget are of now, Hits and Misses since it was made.
+type CacheStats struct {
+	Entries, Bytes, Budget int64
+	Hits, Misses           int64
+}
+
+// Add adds what another cache holds and did.
+func (s *CacheStats) Add(o CacheStats) {
+	s.Entries += o.Entries
+	s.Bytes += o.Bytes
+	s.Budget += o.Budget
+	s.Hits += o.Hits
+	s.Misses += o.Misses
 }
 
 type lruItem[K comparable, V any] struct {
@@ -34,8 +52,10 @@ func (c *LRU[K, V]) Get(k K) (v V, ok bool) {
 	defer c.mu.Unlock()
 	e, ok := c.byKey[k]
 	if !ok {
+		c.misses++
 		return v, false
 	}
+	c.hits++
 	c.order.MoveToFront(e)
 	return e.Value.(*lruItem[K, V]).val, true
 }
@@ -92,4 +112,11 @@ func (c *LRU[K, V]) Used() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.used
+}
+
+// Stats says what the cache holds and has done.
+func (c *LRU[K, V]) Stats() CacheStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return CacheStats{Entries: int64(len(c.byKey)), Bytes: c.used, Budget: c.budget, Hits: c.hits, Misses: c.misses}
 }

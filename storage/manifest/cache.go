@@ -83,6 +83,11 @@ func (c *Cache) PutIndex(path string, es []IndexEntry, size int) {
 // Used returns the bytes held.
 func (c *Cache) Used() int64 { return c.entries.Used() + c.lists.Used() + c.indexes.Used() }
 
+// Stats says what is held of manifests, of their lists and of index manifests.
+func (c *Cache) Stats() (entries, lists, indexes fileio.CacheStats) {
+	return c.entries.Stats(), c.lists.Stats(), c.indexes.Stats()
+}
+
 // Forget drops what is kept of files that were deleted.
 func (c *Cache) Forget(paths ...string) {
 	for _, p := range paths {

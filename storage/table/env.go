@@ -235,6 +235,8 @@ type readerCache struct {
 	mu   sync.Mutex // guards all below
 	max  int
 	open map[string]*cachedReader
+	// hits and misses are of get.
+	hits, misses int64
 	head cachedReader // ring of all readers, newest first
 }
 
@@ -265,11 +267,13 @@ func (c *readerCache) get(key string, open func() (format.Reader, error)) (*cach
 	c.mu.Lock()
 	if r, ok := c.open[key]; ok {
 		r.refs++
+		c.hits++
 		c.unlink(r)
 		c.front(r)
 		c.mu.Unlock()
 		return r, nil
 	}
+	c.misses++
 	c.mu.Unlock()
 	rd, err := open()
 	if err != nil {

@@ -262,7 +262,11 @@ func (c *chunkReader) load(ctx context.Context) error {
 				}
 			}
 			var h pageHeader
-			if e := c.r.pages.get(c.pageKey(c.at)); e != nil {
+			var e *cachedPage
+			if c.meta.codec != codecNone {
+				e = c.r.pages.get(c.pageKey(c.at))
+			}
+			if e != nil {
 				h, c.at, p.cached = e.hdr, e.at, e.data
 			} else {
 				var err error

@@ -75,6 +75,14 @@ func (c *PageCache) Forget(paths ...string) {
 // Used returns the bytes held.
 func (c *PageCache) Used() int64 { return c.pages.Used() }
 
+// Stats says what the cache holds and has done.
+func (c *PageCache) Stats() fileio.CacheStats {
+	if c == nil {
+		return fileio.CacheStats{}
+	}
+	return c.pages.Stats()
+}
+
 const pageOverhead = 256 // of an entry: key, header, list element
 
 func (c *PageCache) get(k pageKey) *cachedPage {

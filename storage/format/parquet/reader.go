@@ -24,6 +24,9 @@ type Format struct {
 // Forget drops the pages that are cached of files.
 func (f Format) Forget(paths ...string) { f.Pages.Forget(paths...) }
 
+// PageStats says what is kept of inflated pages.
+func (f Format) PageStats() fileio.CacheStats { return f.Pages.Stats() }
+
 // Name is "parquet".
 func (Format) Name() string { return "parquet" }
 
