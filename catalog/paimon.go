@@ -271,8 +271,13 @@ func (r *TableRelation) unconverted(s table.Scan) table.Scan {
 		}
 	}
 	if s.Order != nil {
-		if c := column(s.Order.Column); converted(c) && !r.convert[c].sameOrder {
-			s.Order = nil
+		if c := column(s.Order.Column); converted(c) {
+			// Values that differ where they are stored may be equal here.
+			o := *s.Order
+			o.Rows = 0
+			if s.Order = &o; !r.convert[c].sameOrder {
+				s.Order = nil
+			}
 		}
 	}
 	if s.Partitions != nil {

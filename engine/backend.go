@@ -281,7 +281,10 @@ func (e *Engine) openWarehouse(ctx context.Context) error {
 		VectorCacheBytes:   min(max(e.cfg.MaxMemory/64, 4<<20), 64<<20),
 		IndexCacheBytes:    min(max(e.cfg.MaxMemory/32, 4<<20), 256<<20),
 		KeyDir:             e.localDir,
-		Lookup:             lookup.Options{MemoryBytes: min(max(e.cfg.MaxMemory/8, 32<<20), 1<<30)},
+		Events: table.Events{IndexDamaged: func(path string, err error) {
+			e.log.Warn("a file index cannot be used: its data file is read without it", "file", path, "err", err)
+		}},
+		Lookup: lookup.Options{MemoryBytes: min(max(e.cfg.MaxMemory/8, 32<<20), 1<<30)},
 	})
 	e.cacheMetrics()
 	e.cat = catalog.NewFilesystem(e.env, location)

@@ -29,6 +29,9 @@ func newFilter(sc *scope, n *plan.Filter, req request) (stage, error) {
 		need[l.col] = true
 	}
 	sub := req
+	if b := req.bound; b != nil {
+		sub.bound = &boundRequest{col: b.col, b: b.b} // of what is left here
+	}
 	sub.need = need
 	child, err := build(sc, n.Input, sub)
 	if err != nil {
@@ -192,7 +195,7 @@ func newProject(sc *scope, n *plan.Project, req request) (stage, error) {
 	if b := req.bound; b != nil {
 		sub.bound = nil
 		if s, ok := n.Exprs[b.col].(*plan.Slot); ok {
-			sub.bound = &boundRequest{col: s.Index, b: b.b}
+			sub.bound = &boundRequest{col: s.Index, b: b.b, rows: b.rows}
 		}
 	}
 	sub.late = nil

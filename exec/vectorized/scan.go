@@ -99,6 +99,9 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 	if b := s.req.bound; b != nil && b.b.usable {
 		s.spec.Late = &lateBound{b: b.b, leaf: s.field(b.col)}
 		s.spec.Order = &table.Order{Column: b.col, Desc: b.b.desc, NullsFirst: b.b.nullsFirst}
+		if s.n.Filter == nil && len(s.late) == 0 && s.pushed {
+			s.spec.Order.Rows = b.rows
+		}
 	}
 	p, err := s.rel.Plan(ctx, s.spec)
 	if err != nil {

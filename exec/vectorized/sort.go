@@ -56,7 +56,7 @@ func newSort(sc *scope, n *plan.Sort, req request) (stage, error) {
 	if s.top = n.Limit > 0 && n.Limit <= maxTopN; s.top && len(n.Keys) > 0 {
 		s.bound = newTopBound(n.Keys[0].Expr.Type(), n.Keys[0].Desc, n.Keys[0].NullsFirst)
 		if e, ok := n.Keys[0].Expr.(*plan.Slot); ok {
-			sub.bound = &boundRequest{col: e.Index, b: s.bound}
+			sub.bound = &boundRequest{col: e.Index, b: s.bound, rows: n.Limit}
 		}
 	}
 	var err error

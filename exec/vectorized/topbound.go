@@ -17,6 +17,9 @@ import (
 type boundRequest struct {
 	col int
 	b   *topBound
+	// rows, when not 0, is how many rows the top-N keeps of those that the node gives it:
+	// none of them is dropped on the way.
+	rows int64
 }
 
 // topBound is the worst first sort key that a top-N still keeps: rows beyond it

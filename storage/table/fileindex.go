@@ -17,6 +17,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
 
@@ -191,6 +192,10 @@ func (e *Env) forgetIndex(path string) {
 	e.indexes.Delete(path + fileindex.Suffix)
 }
 
+// embeddedName stands behind the path of a data file whose indexes lie in its manifest
+// entry.
+const embeddedName = " (index in its manifest entry)"
+
 // askEmbedded asks the indexes in a file's manifest entry about n, whose leaves index the
 // fields of the file's schema.
 func (e *Env) askEmbedded(path string, m *manifest.DataFile, fs *schema.Table, n predicate.Node, c *format.Counters) fileindex.Answer {
@@ -201,7 +206,7 @@ func (e *Env) askEmbedded(path string, m *manifest.DataFile, fs *schema.Table, n
 	}
 	if err != nil {
 		c.IndexDamaged++
-		e.damagedIndex(path+" (index in its manifest entry)", err)
+		e.damagedIndex(path+embeddedName, err)
 		return fileindex.Answer{}
 	}
 	return a
@@ -317,6 +322,70 @@ func (a *candidates) some(from, to int64) bool {
 	it := a.rows.Iterator()
 	it.AdvanceIfNeeded(uint32(from))
 	return it.HasNext() && int64(it.PeekNext()) < to
+}
+
+// topShare is how much smaller than a file the rows of a top-N are at least, for an index
+// to be asked which they are.
+const topShare = 8
+
+// top narrows the candidates of a file to the rows that come first, if an index knows the
+// order of the column.
+func (r *readPlan) top(ctx context.Context, dir string, o *openFile, want *Order, a *candidates, c *format.Counters) error {
+	m, col := o.meta.Meta, r.columns[want.Column]
+	if !r.indexes || len(m.EmbeddedIndex) == 0 && len(m.ExtraFiles) == 0 || col < 0 || want.Rows > m.Rows/topShare {
+		return nil
+	}
+	src, err := o.evo.Source(col)
+	if err != nil || src < 0 || !o.evo.Identity(col) {
+		return nil //nolint:nilerr // who reads the column says it
+	}
+	var live *roaring.Bitmap
+	if s := o.standing(); s != nil {
+		live = bitmapOf(s, m.Rows)
+	}
+	ask := func(x *fileindex.File) error {
+		rows, kind, err := x.Top(src, int(want.Rows), want.Desc, want.NullsFirst, live, m.Rows)
+		if err == nil && rows != nil {
+			if a.rows != nil {
+				rows = roaring.And(a.rows, rows)
+			}
+			a.rows, a.kind = rows, kind
+		}
+		return err
+	}
+	if len(m.EmbeddedIndex) > 0 {
+		x, err := fileindex.Open(index.BytesSource(m.EmbeddedIndex), o.evo.From.Fields)
+		if err == nil {
+			err = ask(x)
+		}
+		if err != nil {
+			c.IndexDamaged++
+			r.t.env.damagedIndex(dir+"/"+m.Name+embeddedName, err)
+		}
+		return nil
+	}
+	return r.withIndex(ctx, dir, m, o.evo.From, c, ask)
+}
+
+// bitmapOf makes a bitmap of the rows of a file that are in a set.
+func bitmapOf(s *mergetree.RowSet, rows int64) *roaring.Bitmap {
+	const step = 1 << 16
+	out := roaring.New()
+	buf, many := make([]uint16, 0, step), make([]uint32, 0, step)
+	for at := int64(0); at < rows; at += step {
+		n := min(step, rows-at)
+		keep, whole := s.Keep(at, int(n), buf)
+		if whole {
+			out.AddRange(uint64(at), uint64(at+n))
+			continue
+		}
+		many = many[:0]
+		for _, k := range keep {
+			many = append(many, uint32(at)+uint32(k))
+		}
+		out.AddMany(many)
+	}
+	return out
 }
 
 // byIndex asks the indexes in the manifest entry of a file whose rows need no merge; nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -284,5 +285,67 @@ func TestIndexCache(t *testing.T) {
 	}
 	if env.indexes.Used() != 0 {
 		t.Errorf("%d bytes are left", env.indexes.Used())
+	}
+}
+
+type noLate struct{}
+
+func (noLate) Poll() predicate.Node { return nil }
+
+// TestTopRows: of a file whose index knows the order of a column only the rows that come
+// first are read, ties included, and only of those that live.
+func TestTopRows(t *testing.T) {
+	for _, threshold := range []string{"1 b", "1 mb"} {
+		w := indexedTable(t, "range-bitmap", map[string]string{"file-index.in-manifest-threshold": threshold, "deletion-vectors.enabled": "true"})
+		w.publish()
+		wr := w.open(nil)
+		for at, row := range w.positions() {
+			file, num, _ := strings.Cut(at, "#")
+			if strings.HasPrefix(row, "29") { // v29 of the last file
+				pos, err := strconv.ParseInt(num, 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.Index(row, "|") == 4 {
+					if err := wr.Delete(context.Background(), file, []int64{pos}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		w.done(wr)
+		s := Scan{Columns: []int{0, 1}, Limit: -1, Overlay: &w.over, Late: noLate{}, Order: &Order{Column: 1, Desc: true, Rows: 5}}
+		ctx := context.Background()
+		p, err := w.store.Plan(ctx, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]int{}
+		c := &format.Counters{}
+		for _, sp := range p.Splits {
+			rd, err := w.store.Read(ctx, s, sp, ReadOptions{Counters: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for {
+				b, err := rd.Next(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b == nil {
+					break
+				}
+				for i := range b.N {
+					got[strings.Trim(rowText(b.Cols[1:], i), `"`)]++
+				}
+			}
+			_ = rd.Close()
+		}
+		if len(got) != 3 || got["v9"] != 100 || got["v19"] != 100 || got["v28"] != 100 {
+			t.Errorf("%v", got)
+		}
+		if c.IndexRows != 900+900+800 {
+			t.Errorf("%+v", *c)
+		}
 	}
 }

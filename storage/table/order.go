@@ -19,6 +19,10 @@ import (
 type Order struct {
 	Column           int // position in Scan.Columns
 	Desc, NullsFirst bool
+	// Rows, when above 0, says that no more than so many rows of the scan are taken, and
+	// those that come first: no filter asks anything of rows but the bound. Rows that are
+	// equal in the column may all matter.
+	Rows int64
 }
 
 // fileEnds is what is known of the column of Scan.Order in a file or a split.

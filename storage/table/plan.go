@@ -355,7 +355,7 @@ func (p *planner) countLevel0(l live, vectorMode bool) {
 
 // section makes a merge section, or nil when no file of it can match.
 func (p *planner) section(s mergetree.Section, kept []live, file func(live) File, vectorMode bool) (*mergeSection, error) {
-	n := int64(0)
+	n, reason := int64(0), "stats"
 	match := p.filter == nil || p.mergeEngine() != "deduplicate"
 	for _, r := range s.Runs {
 		for _, i := range r {
@@ -365,12 +365,21 @@ func (p *planner) section(s mergetree.Section, kept []live, file func(live) File
 				if err != nil {
 					return nil, err
 				}
-				match = ok
+				if match = ok; !ok {
+					continue
+				}
+				found, err := p.byIndex(kept[i])
+				if err != nil {
+					return nil, err
+				}
+				if found != nil && found.none {
+					match, reason = false, found.reason()
+				}
 			}
 		}
 	}
 	if !match {
-		p.skip("stats", n)
+		p.skip(reason, n)
 		return nil, nil
 	}
 	m := &mergeSection{}

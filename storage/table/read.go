@@ -110,6 +110,7 @@ type rawReader struct {
 	dir    string
 	split  Split
 	late   LateFilter
+	order  *Order // nil = more than the rows that come first may be wanted
 	filter RowFilter
 	c      *format.Counters
 
@@ -144,6 +145,9 @@ func newRawReader(im *piece, s Scan, p Split, o ReadOptions) *rawReader {
 	}
 	if im.read.at.Branch != s.At.Branch {
 		r.late = nil // its columns are those of the other branch
+	}
+	if x := s.Order; x != nil && x.Rows > 0 && r.late != nil && s.Incremental == nil && !im.read.kinds && im.read.filter == nil && x.Column >= 0 && x.Column < len(im.read.columns) {
+		r.order = x
 	}
 	r.keep, r.buf = make([]uint16, 0, r.rows), make([]uint16, 0, r.rows)
 	var fcols []int
@@ -446,10 +450,18 @@ func (r *rawReader) openFile(ctx context.Context, f *File) error {
 	r.cur, r.bytes = o, o.Bytes()
 	o.without = func(pages int64) { r.c.IndexPages += pages }
 	r.kinds = r.plan.keyed && f.Meta.DeleteRows != 0 && !r.plan.kinds && f.only == nil
-	if r.ranges, err = o.ranges(ctx, whole, predicate.Conj(r.plan.filter, late), r.c); err == nil && found.rows != nil {
+	if r.ranges, err = o.ranges(ctx, whole, predicate.Conj(r.plan.filter, late), r.c); err != nil {
+		return err
+	}
+	if r.order != nil && !r.kinds {
+		if err := r.plan.top(ctx, r.dir, o, r.order, &found, r.c); err != nil {
+			return err
+		}
+	}
+	if found.rows != nil {
 		r.ranges = o.narrow(found.rows, r.ranges, r.c)
 	}
-	return err
+	return nil
 }
 
 func (r *rawReader) closeColumns() {

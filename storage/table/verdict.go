@@ -238,6 +238,10 @@ func (p *planner) planJudged(b *keyedBucket, raw *[]File, merge *[]mergeSection)
 				return true, true, nil
 			}
 			ok, err := p.mayMatch(b.kept[i], true)
+			if ok && err == nil {
+				f.found, err = p.byIndex(b.kept[i])
+				ok = f.found == nil || !f.found.none
+			}
 			return false, !ok, err
 		})
 		if err != nil {
@@ -292,11 +296,14 @@ func (p *planner) addJudged(runs [][]File, v *verdict, dropped func(*File) (byKe
 				m.fold = nil // some of the rows are left out
 			}
 			if byKey || byValue && folded == nil || live == nil && folded == nil {
-				if reason := "stats"; byKey || byValue {
-					p.skip(reason, 1)
-				} else {
-					p.skip("merged away", 1)
+				reason := "merged away"
+				if byKey || byValue {
+					reason = "stats"
 				}
+				if f.found != nil && f.found.none {
+					reason = f.found.reason()
+				}
+				p.skip(reason, 1)
 				continue
 			}
 			p.report.FilesRead++
@@ -305,7 +312,7 @@ func (p *planner) addJudged(runs [][]File, v *verdict, dropped func(*File) (byKe
 				raw = append(raw, f)
 			}
 			if folded != nil {
-				f.only = folded
+				f.only, f.found = folded, nil // of single versions it says nothing
 				run = append(run, f)
 				m.rows += folded.Count()
 				p.read.foldRows += folded.Count()

@@ -82,8 +82,13 @@ func (t *tab) ask() question {
 		return question{fmt.Sprintf("select min(%[1]s), max(%[1]s) from %[2]s%[3]s", c.name, t.name, where), true}
 	case n < 9 && len(c.under) == 0:
 		// Which of equal rows come is open: what they are ordered by is not.
-		return question{fmt.Sprintf("select %[1]s from %[2]s where %[3]s order by %[1]s %[4]s limit %[5]d", c.name, t.name, p,
-			t.pick("", "desc", "nulls first", "desc nulls last"), 1+t.r.IntN(5)), true}
+		where := t.pick("", " where "+p)
+		list, then := c.name, ""
+		if d := &t.cols[t.r.IntN(len(t.cols))]; len(d.under) == 0 && t.r.IntN(2) == 0 {
+			list, then = list+", "+d.name, ", "+d.name
+		}
+		return question{fmt.Sprintf("select %s from %s%s order by %s %s%s limit %d", list, t.name, where, c.name,
+			t.pick("", "desc", "nulls first", "desc nulls last"), then, 1+t.r.IntN(5)), true}
 	}
 	return question{fmt.Sprintf("select * from %s where %s limit %d", t.name, p, 1+t.r.IntN(8)), false}
 }
