@@ -232,10 +232,10 @@ func extremesOf[T int16 | int32 | int64 | float32 | float64](v []T, valid []byte
 		case lo < 0:
 			lo, hi = i, i
 		default:
-			if x < v[lo] || v[lo] != v[lo] && x == x { //nolint:gocritic // NaN
+			if x < v[lo] || v[lo] != v[lo] && x == x { //nolint:staticcheck // NaN
 				lo = i
 			}
-			if x > v[hi] || x != x { //nolint:gocritic // NaN
+			if x > v[hi] || x != x { //nolint:staticcheck // NaN
 				hi = i
 			}
 		}
