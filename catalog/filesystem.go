@@ -419,11 +419,21 @@ func (c *Filesystem) current(ctx context.Context, dir, branch string) (*table.Fi
 	return s, nil
 }
 
+// stateOptions are the options that name a state of a table.
+var stateOptions = []string{"scan.snapshot-id", "scan.tag-name", "scan.version", "scan.timestamp-millis", "scan.timestamp"}
+
+// HintsState reports whether the hint asks for a state of the table or for a range of its
+// changes. Other hints only say how the rows are read.
+func (o ResolveOptions) HintsState() bool {
+	d := schema.Options(o.Dynamic)
+	return table.AsksChanges(d) || slices.ContainsFunc(stateOptions, func(k string) bool { return d.String(k, "") != "" })
+}
+
 // stateOf applies the scan.* options of a hint.
 func stateOf(at snapshot.Ref, dynamic map[string]string) (snapshot.Ref, error) {
 	o := schema.Options(dynamic)
 	n := 0
-	for _, k := range []string{"scan.snapshot-id", "scan.tag-name", "scan.version", "scan.timestamp-millis", "scan.timestamp"} {
+	for _, k := range stateOptions {
 		v := o.String(k, "")
 		if v == "" {
 			continue

@@ -9,3 +9,11 @@ func (r *TableRelation) WithOverlay(c *commit.Changes) *TableRelation {
 	x.overlay = c
 	return &x
 }
+
+// WithDynamic returns the relation with the table options of a hint, which must not name
+// a state (ResolveOptions.HintsState).
+func (r *TableRelation) WithDynamic(o map[string]string) *TableRelation {
+	x := *r
+	x.dynamic = o
+	return &x
+}

@@ -108,7 +108,7 @@ func (s *Session) bindTarget(ctx context.Context, pl *planned, unread catalog.Re
 
 // newest reports whether a reference is to the present of a table.
 func (s *Session) newest(o catalog.ResolveOptions) bool {
-	return o.At.Kind == snapshot.Latest && o.At.ID == 0 && len(o.Dynamic) == 0 && s.set.use().scanVersion == ""
+	return o.At.Kind == snapshot.Latest && o.At.ID == 0 && !o.HintsState() && s.set.use().scanVersion == ""
 }
 
 // sameDefinition reports whether a plan over a may read b in its place: another

@@ -191,6 +191,9 @@ func (r *resolver) inSchema(ctx context.Context, schema string, id ast.Ident, o 
 }
 
 func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.ResolveOptions) (catalog.Relation, error) {
+	if len(o.Dynamic) > 0 && !o.HintsState() {
+		return r.tuned(ctx, schema, name, o)
+	}
 	if v := r.s.set.use().scanVersion; v != "" && o.At.Kind == snapshot.Latest && len(o.Dynamic) == 0 && schema != "sys" {
 		o.At = snapshot.Ref{Kind: snapshot.Version, Name: v, Branch: o.At.Branch}
 	}
@@ -223,6 +226,33 @@ func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.
 		r.keep[k] = rel
 	}
 	r.note(rel)
+	return rel, nil
+}
+
+// tuned is the relation that a name means without the hint, which only says how it is
+// read: whoever compares the two must see the same state.
+func (r *resolver) tuned(ctx context.Context, schema, name string, o catalog.ResolveOptions) (catalog.Relation, error) {
+	k := pinKey{schema: schema, name: name, at: o.At, fresh: o.FreshReads, dynamic: joinOptions(o.Dynamic)}
+	if rel := r.pins[k]; rel != nil {
+		r.note(rel)
+		return rel, nil
+	}
+	if err := checkDynamic(o.Dynamic); err != nil {
+		return nil, err
+	}
+	plain := o
+	plain.Dynamic = nil
+	rel, err := r.pinnedIn(ctx, schema, name, plain)
+	if err != nil {
+		return nil, err
+	}
+	switch t := rel.(type) {
+	case *catalog.TableRelation:
+		rel = t.WithDynamic(o.Dynamic)
+	case catalog.Derived:
+		rel = t.Over(t.Base().WithDynamic(o.Dynamic))
+	}
+	r.pins[k] = rel
 	return rel, nil
 }
 
