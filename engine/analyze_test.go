@@ -42,7 +42,7 @@ func TestDamagedStatistics(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Fatal(err)
 	}
-	e, s = open() // what it has read is remembered no more
+	e, s = open()   // what it has read is remembered no more
 	defer e.Close() //nolint:errcheck // the test is over
 	defer s.Close()
 	for range 3 {
