@@ -26,8 +26,6 @@ func unsupported(st ast.Stmt) *pgerr.Error {
 		err.WithHint("Tables are compacted in the background; CALL sys.compact and sys.expire_snapshots do it now.")
 	case "CREATE DATABASE":
 		err.WithHint("There is one database, the warehouse; CREATE SCHEMA makes a Paimon database.")
-	case "CREATE INDEX":
-		err.WithHint("Tables are kept sorted by their primary key; nothing else speeds up single rows.")
 	}
 	return err
 }

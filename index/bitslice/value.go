@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -91,7 +92,7 @@ func (c *Codec) Encode(dst []int64, a arrow.Array, from int) error {
 		for i, v := range a.Values()[from:to] {
 			dst[i] = int64(v.LowBits())
 			if v.HighBits() != dst[i]>>63 && a.IsValid(from+i) {
-				return fmt.Errorf("index of a DECIMAL cannot hold %s: only unscaled values of 64 bits", v.ToString(int32(c.t.Scale)))
+				return fmt.Errorf("%w: %s of a DECIMAL, whose unscaled value has more than 64 bits", index.ErrCannotHold, v.ToString(int32(c.t.Scale)))
 			}
 		}
 	default:

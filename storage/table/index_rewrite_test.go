@@ -15,6 +15,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -222,6 +223,23 @@ func TestIndexLeftOut(t *testing.T) {
 	c.check("left out")
 	if rep := c.reindex(IndexOptions{}); rep.SnapshotID != 0 || rep.Rows != 1 {
 		t.Fatalf("%+v", rep)
+	}
+}
+
+// TestIndexLeftOutDecimal is the same for a DECIMAL of more than 64 bits.
+func TestIndexLeftOutDecimal(t *testing.T) {
+	s := tableSchema(t, map[string]string{"file-index.bsi.columns": "d"}, nil, "d DECIMAL(30, 0)")
+	for _, text := range []string{"12345", "123456789012345678901234567890"} {
+		c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{})
+		d, err := numeric.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.append([][]types.Datum{{d}})
+		if got := len(c.live()[0].File.EmbeddedIndex) > 0; got != (len(text) < 18) {
+			t.Errorf("%s: indexed %v", text, got)
+		}
+		c.check(text)
 	}
 }
 
