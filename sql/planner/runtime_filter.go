@@ -25,7 +25,8 @@ func runtimeFilters(n plan.Node) {
 		return
 	}
 	for i, k := range h.LeftKeys {
-		if h.NullEq != nil && h.NullEq[i] || !filterable(k.Type()) || !filterable(h.RightKeys[i].Type()) {
+		probe, build := k.Type(), h.RightKeys[i].Type()
+		if h.NullEq != nil && h.NullEq[i] || !filterable(probe) || !filterable(build) || probe.IsNanos() != build.IsNanos() {
 			continue
 		}
 		s, ok := k.(*plan.Slot)
@@ -36,10 +37,11 @@ func runtimeFilters(n plan.Node) {
 	}
 }
 
-// filterable key types have an order that storage's statistics share.
+// filterable key types have values that storage's statistics and indexes know.
 func filterable(t types.Type) bool {
 	switch t.Kind {
-	case types.TinyInt, types.Int2, types.Int4, types.Int8, types.Date, types.Text, types.Varchar:
+	case types.TinyInt, types.Int2, types.Int4, types.Int8, types.Date, types.Text, types.Varchar,
+		types.Timestamp, types.TimestampTZ, types.Numeric, types.Float4, types.Float8, types.BpChar, types.Bytea:
 		return true
 	}
 	return false
