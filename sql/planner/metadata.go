@@ -45,26 +45,29 @@ func (b *builder) extremes(a *plan.Aggregate) {
 // extremes is what is found out about an aggregate over a scan.
 type extremes struct {
 	scan *plan.Scan
-	at   []int        // what column of the scan an input's is
+	cols []plan.Expr  // what a column of the aggregate's input is made of, over the scan
 	part map[int]bool // columns of the scan that are of the partition
 	used []int
 	rows bool
 }
 
+// over is an expression over the aggregate's input as one over the scan.
+func (x *extremes) over(e plan.Expr, cols []plan.Expr) plan.Expr {
+	return plan.Replace(e, func(e plan.Expr) (plan.Expr, bool) {
+		if s, ok := e.(*plan.Slot); ok && s.Index < len(cols) {
+			return cols[s.Index], true
+		}
+		return nil, false
+	})
+}
+
 // below finds the scan.
 func (x *extremes) below(n plan.Node) bool {
-	for i := range n.Schema() {
-		x.at = append(x.at, i)
-	}
+	var projects []*plan.Project
 	for {
 		switch in := n.(type) {
 		case *plan.Project:
-			if !onlySlots(in.Exprs) {
-				return false
-			}
-			for i, k := range x.at {
-				x.at[i] = in.Exprs[k].(*plan.Slot).Index
-			}
+			projects = append(projects, in)
 			n = in.Input
 			continue
 		case *plan.Scan:
@@ -78,6 +81,16 @@ func (x *extremes) below(n plan.Node) bool {
 	rel, ok := x.scan.Rel.(catalog.TableInfo)
 	if !ok {
 		return false
+	}
+	for i, f := range x.scan.Schema() {
+		x.cols = append(x.cols, &plan.Slot{Index: i, T: f.Type})
+	}
+	for _, p := range slices.Backward(projects) {
+		out := make([]plan.Expr, len(p.Exprs))
+		for i, e := range p.Exprs {
+			out[i] = x.over(e, x.cols)
+		}
+		x.cols = out
 	}
 	x.part = map[int]bool{}
 	cols, keys := rel.Columns(), rel.PartitionKeys()
@@ -95,15 +108,14 @@ func (x *extremes) ofPartition(e plan.Expr) bool {
 	if e == nil {
 		return true
 	}
-	if hasVolatile(e) {
+	if e = x.over(e, x.cols); hasVolatile(e) {
 		return false
 	}
 	ok := true
 	plan.Walk(e, func(e plan.Expr) bool {
 		if s, is := e.(*plan.Slot); is {
-			ok = ok && s.Index < len(x.at) && x.part[x.at[s.Index]]
-			if ok {
-				x.use(x.at[s.Index])
+			if ok = ok && x.part[s.Index]; ok {
+				x.use(s.Index)
 			}
 		}
 		return ok
@@ -140,12 +152,12 @@ func (x *extremes) call(a *plan.AggCall) bool {
 	if len(a.Args) != 1 || !least && !count {
 		return false
 	}
-	s, ok := unlabelled(a.Args[0]).(*plan.Slot)
-	if !ok || s.Index >= len(x.at) || !extremeType(s.T) {
+	s, ok := unlabelled(x.over(a.Args[0], x.cols)).(*plan.Slot)
+	if !ok || !extremeType(s.T) {
 		return false
 	}
 	x.rows = x.rows || count
-	x.use(x.at[s.Index])
+	x.use(s.Index)
 	return true
 }
 
