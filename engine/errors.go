@@ -11,12 +11,15 @@ import (
 	"syscall"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/index"
+	"github.com/paimon-sql/paimon-sql/index/bitslice"
 	"github.com/paimon-sql/paimon-sql/index/dv"
 	"github.com/paimon-sql/paimon-sql/index/hashindex"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/function"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
+	"github.com/paimon-sql/paimon-sql/storage/cluster"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileindex"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -131,7 +134,33 @@ var errorTable = []errorRule{
 	typed("hashindex.FullError", func(e *hashindex.FullError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.ProgramLimitExceeded, "%s", e.Error())
 	}),
+	// Readers pass over indexes that are no good, and writers leave out those that
+	// cannot hold a row: these are for what goes by neither way.
+	sentinel("bitslice.ErrCorrupt", bitslice.ErrCorrupt, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+	}),
+	sentinel("index.ErrCorrupt", index.ErrCorrupt, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+	}),
+	sentinel("index.ErrVersion", index.ErrVersion, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "%s", err.Error())
+	}),
+	sentinel("index.ErrCannotHold", index.ErrCannotHold, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.ProgramLimitExceeded, "%s", err.Error())
+	}),
 	typed("fileindex.OptionError", func(e *fileindex.OptionError, err error) *pgerr.Error { return indexOptionError(e, err) }),
+	typed("cluster.TypeError", func(e *cluster.TypeError, err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.FeatureNotSupported, "%s", e.Error())
+	}),
+	typed("table.ClusterError", func(e *table.ClusterError, err error) *pgerr.Error {
+		switch {
+		case e.Column != "":
+			return pgerr.Wrap(err, pgerr.UndefinedColumn, "%s", e.Reason)
+		case e.Unsupported:
+			return pgerr.Wrap(err, pgerr.FeatureNotSupported, "%s", e.Reason)
+		}
+		return pgerr.Wrap(err, pgerr.InvalidParameterValue, "%s", e.Reason)
+	}),
 	typed("aggregate.OptionError", func(e *aggregate.OptionError, err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.InvalidParameterValue, "%s", e.Reason)
 	}),
