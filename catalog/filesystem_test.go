@@ -86,7 +86,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("branch: %v, %v", r, err)
 	}
 	var un *fileio.UnsupportedError
-	if _, err := c.Resolve(ctx, "public", "t$file_indexes", ResolveOptions{}); !errors.As(err, &un) {
+	if _, err := c.Resolve(ctx, "public", "t$row_tracking", ResolveOptions{}); !errors.As(err, &un) {
 		t.Errorf("a system table that is not there: %v", err)
 	}
 }
