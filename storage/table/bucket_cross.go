@@ -21,7 +21,8 @@ import (
 // is in another one is the merge engine's to say (Java: ExistingProcessor.java):
 //
 //	deduplicate                  the old row is deleted there, the new one written
-//	partial-update, aggregation  the row goes where the key is
+//	partial-update, aggregation  the row goes where the key is; where a -D ends a row
+//	                             (remove-record-on-delete), the key is nowhere after it
 //	first-row                    the row is ignored
 
 // crossBuckets finds the places of the rows of one writer.
@@ -35,6 +36,7 @@ type crossBuckets struct {
 	empty   bool            // what the index says does not count
 	dedup   bool
 	first   bool
+	ends    bool  // a -D leaves nothing of a row, in engines that merge rows
 	ttl     int64 // minutes
 	target  int64
 
@@ -88,6 +90,18 @@ func (st *state) crossPartition() bool {
 	return false
 }
 
+// endsKeys reports whether a -D leaves nothing of a row although the merge engine makes
+// rows of several: the key is nowhere then, and the next row may be in any partition.
+func (st *state) endsKeys() bool {
+	switch st.mergeEngine() {
+	case "partial-update":
+		return st.options.Flag("partial-update.remove-record-on-delete", false)
+	case "aggregation":
+		return st.options.Flag("aggregation.remove-record-on-delete", false)
+	}
+	return false
+}
+
 // newCross prepares a writer's places: the index of the table, and what the
 // transaction wrote before.
 func (w *tableWriter) newCross(ctx context.Context) (*crossBuckets, error) {
@@ -99,6 +113,7 @@ func (w *tableWriter) newCross(ctx context.Context) (*crossBuckets, error) {
 	case "first-row":
 		c.first = true
 	}
+	c.ends = st.endsKeys()
 	r, err := w.t.newKeyReader(st)
 	if err != nil {
 		return nil, err
@@ -370,6 +385,9 @@ func (c *crossBuckets) place(cols []arrow.Array, n int, kinds []uint8) (*placed,
 			if at.part == p {
 				out.add(i, kind, at, false)
 			}
+		case at.part != nil && c.ends && kind == mergetree.KindDelete:
+			out.add(i, kind, at, at.part != p)
+			err = c.note(key, ownPlace{})
 		case at.part == p:
 			out.add(i, kind, at, false)
 		case at.part != nil && c.first:
@@ -388,8 +406,11 @@ func (c *crossBuckets) place(cols []arrow.Array, n int, kinds []uint8) (*placed,
 			var b int32
 			if b, err = c.assign(p); err == nil {
 				c.come[p] = true
-				out.add(i, kind, ownPlace{part: p, bucket: b}, false)
-				err = c.note(key, ownPlace{part: p, bucket: b})
+				to := ownPlace{part: p, bucket: b}
+				if out.add(i, kind, to, false); c.ends && kind == mergetree.KindDelete {
+					to = ownPlace{}
+				}
+				err = c.note(key, to)
 			}
 		}
 		if err != nil {

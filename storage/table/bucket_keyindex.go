@@ -444,7 +444,13 @@ func (r *keyReader) files(ctx context.Context, image []byte, bucket int32, files
 		kinds := vec.ViewOf[int16](cols[len(r.pk)]).V
 		if r.st.mergeEngine() != "deduplicate" {
 			// A retraction may leave something of the row: the key stays where it is.
+			all, ends := kinds, r.st.endsKeys()
 			kinds = make([]int16, n)
+			for i, k := range all[:n] {
+				if ends && k == int16(mergetree.KindDelete) {
+					kinds[i] = k
+				}
+			}
 		}
 		if err := f(r.codec.Bytes(cols[:len(r.pk)], n), kinds); err != nil {
 			return err
