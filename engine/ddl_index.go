@@ -122,10 +122,12 @@ type indexedTable struct {
 
 // indexKind is the kind of index that a statement asks for.
 func indexKind(text string, st *ast.CreateIndex) (string, error) {
-	unsupported := func(format string, args ...any) error { return pgerr.New(pgerr.FeatureNotSupported, format, args...) }
+	unsupported := func(format string, args ...any) *pgerr.Error {
+		return pgerr.New(pgerr.FeatureNotSupported, format, args...)
+	}
 	switch m := st.Method.Name; m {
 	case "gin", "gist", "brin", "spgist":
-		return "", unsupported("access method \"%s\" is not supported", m).(*pgerr.Error).
+		return "", unsupported("access method \"%s\" is not supported", m).
 			WithHint("Indexes of data files are bloom, bitmap, bsi and range_bitmap (or btree).")
 	}
 	kind := catalog.IndexKind(st.Method.Name)

@@ -16,6 +16,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/index/indextest"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
+	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
 
 func build(t testing.TB, typ types.Type, o index.Options, data ...types.Datum) []byte {
@@ -325,5 +326,30 @@ func TestOtherType(t *testing.T) {
 		if r, err := x.Test(&l); r != (index.Result{}) || err != nil {
 			t.Errorf("operation %d: %+v, %v", l.Op, r, err)
 		}
+	}
+}
+
+// TestPrefixOfReplacement: what follows a prefix that ends in U+FFFD is not all that
+// begins with what stands before it.
+func TestPrefixOfReplacement(t *testing.T) {
+	text := types.Of(types.Text)
+	b, err := Kind.Create(text, index.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Append(vec.FromDatums(text, []types.Datum{"a\uFFFD", "a\U0001F600", "a\uFFFDb"})); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := Kind.Open(index.BytesSource(raw), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := x.Test(&predicate.Leaf{Op: predicate.StartsWith, Type: text, Args: []types.Datum{"a\uFFFD"}})
+	if err != nil || r.Rows == nil || fmt.Sprint(r.Rows.ToArray()) != "[0 2]" {
+		t.Errorf("%v, %v", r, err)
 	}
 }

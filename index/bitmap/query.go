@@ -3,7 +3,6 @@ package bitmap
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
@@ -108,10 +107,12 @@ func stringQuery(t types.Type, l *predicate.Leaf) (query[string], bool) {
 	case predicate.StartsWith:
 		s = span[string]{lo: args[0], openHi: true}
 		// The first string behind all that have the prefix.
-		if up := strings.TrimRight(args[0], "\xff"); up == "" {
-			s.noHi = true
-		} else {
-			s.hi = up[:len(up)-1] + string([]byte{up[len(up)-1] + 1})
+		n := len(args[0])
+		for n > 0 && args[0][n-1] == 0xff {
+			n--
+		}
+		if s.noHi = n == 0; !s.noHi {
+			s.hi = args[0][:n-1] + string([]byte{args[0][n-1] + 1})
 		}
 	default:
 		return q, false

@@ -17,6 +17,7 @@ package bsi
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
 	"math/bits"
@@ -80,7 +81,7 @@ func (k Kind) Open(src index.Source, t types.Type) (index.FileIndex, error) {
 	}
 	b := make([]byte, size)
 	if n, err := src.ReadAt(b, 0); n < len(b) {
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err

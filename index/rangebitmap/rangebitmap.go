@@ -22,6 +22,7 @@ package rangebitmap
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
 	"strings"
@@ -628,7 +629,7 @@ func (w *window) bytes(off, n int64) ([]byte, error) {
 	}
 	b := make([]byte, n)
 	if k, err := w.src.ReadAt(b, off); k < len(b) {
-		if err == nil || err == io.EOF {
+		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err

@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -215,9 +216,7 @@ func TestOrder(t *testing.T) {
 			cols := make([]arrow.Array, len(ts))
 			for c := range ts {
 				ts[c].NotNull = r.IntN(2) == 0
-				for _, e := range edges(ts[c]) {
-					vals[c] = append(vals[c], e)
-				}
+				vals[c] = append(vals[c], edges(ts[c])...)
 				for len(vals[c]) < n {
 					v := random(r, ts[c])
 					if v == nil && ts[c].NotNull {
@@ -317,7 +316,8 @@ func TestNoOrder(t *testing.T) {
 	el := types.Of(types.Int4)
 	for _, typ := range []types.Type{{Kind: types.Array, Elem: &el}, {Kind: types.Map, Key: &el, Elem: &el}, {Kind: types.Row}, types.Of(types.Variant), {Kind: types.Bytea, Lake: types.LakeBlob}} {
 		for _, s := range []Strategy{Order, ZOrder, Hilbert} {
-			if _, err := NewCodec(s, []types.Type{el, typ}, 0); err == nil || err.(*TypeError).Column != 1 {
+			var te *TypeError
+			if _, err := NewCodec(s, []types.Type{el, typ}, 0); !errors.As(err, &te) || te.Column != 1 {
 				t.Errorf("%v by %v: %v", s, typ, err)
 			}
 		}

@@ -139,7 +139,6 @@ type chunk struct {
 type runReader struct {
 	file *spillFile
 	r    *ipc.Reader
-	err  error
 }
 
 // next returns the next chunk, nil at the end.

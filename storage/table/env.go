@@ -237,7 +237,7 @@ type readerCache struct {
 	open map[string]*cachedReader
 	// hits and misses are of get.
 	hits, misses int64
-	head cachedReader // ring of all readers, newest first
+	head         cachedReader // ring of all readers, newest first
 }
 
 type cachedReader struct {
