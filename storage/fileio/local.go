@@ -283,6 +283,10 @@ func (l *Local) PutIfAbsent(ctx context.Context, p string, data []byte) error {
 }
 
 // Publish syncs the temporary file of data together with needs and then links it.
+//
+// Java's local file system looks whether a name is free and then renames, so it may put
+// its file over one that came in between. Whoever is overtaken so finds it out here
+// as long as Java is not held up for longer than a directory takes to sync.
 func (l *Local) Publish(ctx context.Context, p string, data []byte, needs ...string) error {
 	q, err := l.resolve(p)
 	if err != nil {
@@ -299,11 +303,26 @@ func (l *Local) Publish(ctx context.Context, p string, data []byte, needs ...str
 	if err == nil {
 		err = wrap("put", p, os.Link(tmp, q))
 	}
-	_ = os.Remove(tmp) // after the link, a second name that stays does no harm
-	if err != nil {
-		return err
+	if err == nil {
+		err = wrap("sync directory of", p, syncDir(filepath.Dir(q)))
 	}
-	return wrap("sync directory of", p, syncDir(filepath.Dir(q)))
+	if err == nil {
+		err = wrap("put", p, overtaken(tmp, q))
+	}
+	_ = os.Remove(tmp) // after the link, a second name that stays does no harm
+	return err
+}
+
+// overtaken returns an error that says so when q is not the file tmp any more.
+func overtaken(tmp, q string) error {
+	ours, err := os.Stat(tmp)
+	if err != nil {
+		return nil //nolint:nilerr // nothing is known, and the file was linked
+	}
+	if there, err := os.Stat(q); err == nil && !os.SameFile(ours, there) {
+		return os.ErrExist
+	}
+	return nil
 }
 
 // Put replaces the file at p by rename, without syncing anything.
