@@ -44,7 +44,7 @@ func TestJavaReadsClustered(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			dir := t.TempDir()
-			java := oracle.Java(t, dir)
+			java := oracle.Alone(t, dir)
 			s := tableSchema(t, k.opts, nil, cols...)
 			if k.part {
 				s.PartitionKeys = []string{"p"}

@@ -46,7 +46,10 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var start = sync.OnceValues(func() (*process, error) {
+var start = sync.OnceValues(launch)
+
+// launch starts the program; it ends when the test binary, and so its stdin, does.
+func launch() (*process, error) {
 	cmd := exec.Command("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx1g", "-jar", os.Getenv(Jar), "serve")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -58,8 +61,23 @@ var start = sync.OnceValues(func() (*process, error) {
 	}
 	p := &process{in: in, out: bufio.NewReaderSize(out, 1<<20), err: &tail{}}
 	cmd.Stderr = p.err
-	return p, cmd.Start() // it ends when the test binary, and so its stdin, does
-})
+	return p, cmd.Start()
+}
+
+// Alone is Java with a process of its own, which ends with the test: Java's incremental
+// clustering closes the temporary directory that every other command shares.
+func Alone(t testing.TB, warehouse string) *Client {
+	t.Helper()
+	if os.Getenv(Jar) == "" {
+		t.Skip("needs " + Jar + ", the jar of shared/interop/java-oracle, and java")
+	}
+	p, err := launch()
+	if err != nil {
+		t.Skip("needs java: " + err.Error())
+	}
+	t.Cleanup(func() { p.in.Close() })
+	return &Client{Warehouse: warehouse, p: p}
+}
 
 // Java returns the oracle over a warehouse (a directory), or skips the test by
 // name when the program is not there.
