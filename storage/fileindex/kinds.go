@@ -25,12 +25,3 @@ func KindOf(name string) index.Kind {
 	}
 	return nil
 }
-
-// Kinds returns the names of all kinds.
-func Kinds() []string {
-	out := make([]string, len(kinds))
-	for i, k := range kinds {
-		out[i] = k.Name()
-	}
-	return out
-}
