@@ -186,13 +186,8 @@ func (j *compactJob) run(ctx context.Context, h Host, t *Table) (*table.CompactR
 	if clusters && j.sort == nil && !j.chosen {
 		o.Full = false // as in Java: clustering is done bit by bit
 	}
-	if c := j.choice; c.Where != "" || c.Specs != nil || c.Idle != 0 {
-		if o.Partitions, err = h.Partitions(ctx, t, c); err != nil {
-			return nil, err
-		}
-		if o.Partitions == nil {
-			o.Partitions = [][]byte{} // nil would be all of them
-		}
+	if o.Partitions, err = j.choice.partitions(ctx, h, t); err != nil {
+		return nil, err
 	}
 	history, err := t.Store.HistoryPartitions(ctx, o)
 	if err != nil {

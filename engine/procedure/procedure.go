@@ -242,3 +242,28 @@ func field(name string, k types.Kind) types.Field {
 var done = types.Schema{field("result", types.Bool)}
 
 func ok() [][]types.Datum { return [][]types.Datum{{true}} }
+
+// choiceOf reads the arguments where and partitions, which is the name of the list of
+// partitions; they exclude each other.
+func choiceOf(v *Values, partitions string) (Choice, error) {
+	c := Choice{Where: strings.TrimSpace(v.Text("where"))}
+	if c.Where != "" && v.Has(partitions) {
+		return c, pgerr.New(pgerr.InvalidParameterValue, "%s and where cannot be used together", partitions)
+	}
+	var err error
+	c.Specs, err = partitionSpecs(v.Text(partitions))
+	return c, err
+}
+
+// partitions returns the images of the partitions chosen: nil = nothing was said, all of
+// them; empty = there is none.
+func (c Choice) partitions(ctx context.Context, h Host, t *Table) ([][]byte, error) {
+	if c.Where == "" && c.Specs == nil && c.Idle == 0 {
+		return nil, nil
+	}
+	out, err := h.Partitions(ctx, t, c)
+	if out == nil {
+		out = [][]byte{}
+	}
+	return out, err
+}

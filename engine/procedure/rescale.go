@@ -3,7 +3,6 @@ package procedure
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -35,11 +34,8 @@ func runRescale(ctx context.Context, h Host, v *Values) ([][]types.Datum, error)
 	if err != nil {
 		return nil, err
 	}
-	c := Choice{Where: strings.TrimSpace(v.Text("where"))}
-	if c.Where != "" && v.Has("partition") {
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "partition and where cannot be used together")
-	}
-	if c.Specs, err = partitionSpecs(v.Text("partition")); err != nil {
+	c, err := choiceOf(v, "partition")
+	if err != nil {
 		return nil, err
 	}
 	t, err := h.Table(ctx, v.Text("table"))
@@ -47,13 +43,8 @@ func runRescale(ctx context.Context, h Host, v *Values) ([][]types.Datum, error)
 		return nil, err
 	}
 	o := table.RescaleOptions{Branch: t.Branch, Buckets: int32(n), Account: h.Account()}
-	if c.Where != "" || c.Specs != nil {
-		if o.Partitions, err = h.Partitions(ctx, t, c); err != nil {
-			return nil, err
-		}
-		if o.Partitions == nil { // that would be all of them
-			o.Partitions = [][]byte{}
-		}
+	if o.Partitions, err = c.partitions(ctx, h, t); err != nil {
+		return nil, err
 	}
 	progress, end := h.Track(t)
 	defer end()

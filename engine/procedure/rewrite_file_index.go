@@ -2,9 +2,7 @@ package procedure
 
 import (
 	"context"
-	"strings"
 
-	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
@@ -29,12 +27,8 @@ var rewriteFileIndex = &Procedure{
 }
 
 func runRewriteFileIndex(ctx context.Context, h Host, v *Values) ([][]types.Datum, error) {
-	c := Choice{Where: strings.TrimSpace(v.Text("where"))}
-	if c.Where != "" && v.Has("partitions") {
-		return nil, pgerr.New(pgerr.InvalidParameterValue, "partitions and where cannot be used together")
-	}
-	var err error
-	if c.Specs, err = partitionSpecs(v.Text("partitions")); err != nil {
+	c, err := choiceOf(v, "partitions")
+	if err != nil {
 		return nil, err
 	}
 	t, err := h.Table(ctx, v.Text("table"))
@@ -42,13 +36,8 @@ func runRewriteFileIndex(ctx context.Context, h Host, v *Values) ([][]types.Datu
 		return nil, err
 	}
 	o := table.IndexOptions{Branch: t.Branch, Anew: v.Bool("force"), Account: h.Account()}
-	if c.Where != "" || c.Specs != nil {
-		if o.Partitions, err = h.Partitions(ctx, t, c); err != nil {
-			return nil, err
-		}
-		if o.Partitions == nil { // that would be all of them
-			o.Partitions = [][]byte{}
-		}
+	if o.Partitions, err = c.partitions(ctx, h, t); err != nil {
+		return nil, err
 	}
 	progress, end := h.Track(t)
 	defer end()

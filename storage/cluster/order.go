@@ -9,6 +9,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
 
 // Keys of the strategy order are the values in full, column by column:
@@ -18,28 +19,11 @@ import (
 //	floats: see orderFloat
 //	text, bytes: 00 written as 00 ff, then 00 00; the last column bare
 
-// fixedWidth is the width of a type's values in such keys, 0 = variable.
-func fixedWidth(t types.Type) int {
-	switch t.Kind {
-	case types.Bool, types.TinyInt:
-		return 1
-	case types.Int2:
-		return 2
-	case types.Int4, types.Date, types.Float4:
-		return 4
-	case types.Int8, types.Time, types.Timestamp, types.TimestampTZ, types.Float8:
-		return 8
-	case types.Numeric:
-		return 16
-	}
-	return 0
-}
-
 // orderWidth is the width of keys of these columns, 0 = variable.
 func orderWidth(ts []types.Type) int {
 	total := 0
 	for _, t := range ts {
-		w := fixedWidth(t)
+		w := mergetree.KeyWidth(t)
 		if w == 0 {
 			return 0
 		}
@@ -87,11 +71,11 @@ func (c *Codec) appendOrder(k *Keys, cols []arrow.Array, n int) {
 
 // measure adds the lengths of a column's values.
 func (c *Codec) measure(lens []int32, t types.Type, a arrow.Array, last bool) {
-	w := int32(fixedWidth(t))
+	w := int32(mergetree.KeyWidth(t))
 	if !t.NotNull {
 		w++
 	}
-	if fixedWidth(t) > 0 {
+	if mergetree.KeyWidth(t) > 0 {
 		for i := range lens {
 			lens[i] += w
 		}
@@ -115,7 +99,7 @@ var zero = []byte{0}
 
 // place writes a column's values at at[i] and moves that on.
 func (c *Codec) place(data []byte, at []int32, t types.Type, a arrow.Array, last bool) {
-	w := int32(fixedWidth(t))
+	w := int32(mergetree.KeyWidth(t))
 	valid, off := vec.Validity(a)
 	null := func(i int) bool { return valid != nil && !vec.BitAt(valid, off+i) }
 	if !t.NotNull {

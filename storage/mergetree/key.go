@@ -49,7 +49,7 @@ func NewKeyCodec(ts []types.Type) *KeyCodec {
 	c := &KeyCodec{types: ts}
 	total := 0
 	for _, t := range ts {
-		w := keyWidth(t)
+		w := KeyWidth(t)
 		if w == 0 {
 			c.form = WordAndBytes
 			return c
@@ -71,8 +71,8 @@ func (c *KeyCodec) Form() Form { return c.form }
 // Types returns the types of the key columns.
 func (c *KeyCodec) Types() []types.Type { return c.types }
 
-// keyWidth is the fixed width of a type in the byte form, 0 = variable.
-func keyWidth(t types.Type) int {
+// KeyWidth is the fixed width of a type in the byte form, 0 = variable.
+func KeyWidth(t types.Type) int {
 	switch t.Kind {
 	case types.Bool, types.TinyInt:
 		return 1
@@ -105,7 +105,7 @@ func appendDatum(dst []byte, t types.Type, d types.Datum, last bool) []byte {
 		}
 		return append(dst, 0)
 	case int64:
-		w := keyWidth(t)
+		w := KeyWidth(t)
 		u := uint64(v) ^ 1<<(8*w-1)
 		for i := w - 1; i >= 0; i-- {
 			dst = append(dst, byte(u>>(8*i)))
@@ -124,7 +124,7 @@ func appendDatum(dst []byte, t types.Type, d types.Datum, last bool) []byte {
 		n := decimal128.FromBigInt(&v.Coef)
 		return appendDec(dst, n)
 	}
-	return append(dst, make([]byte, keyWidth(t))...)
+	return append(dst, make([]byte, KeyWidth(t))...)
 }
 
 // order32 and order64 make float bits sort as Java's compare; every NaN counts
@@ -207,7 +207,7 @@ func (c *KeyCodec) appendWords(dst []byte, hi, lo uint64, data []byte) []byte {
 	}
 	w := 0
 	for _, t := range c.types {
-		w += keyWidth(t)
+		w += KeyWidth(t)
 	}
 	return dst[:at+w]
 }
@@ -231,13 +231,13 @@ func (c *KeyCodec) Fill(k *Keys, cols []arrow.Array, n int) {
 		}
 		at := 0 // bits
 		for i, t := range c.types {
-			w := 8 * keyWidth(t)
+			w := 8 * KeyWidth(t)
 			c.place(k, cols[i], t, at, w, n)
 			at += w
 		}
 		return
 	}
-	if len(c.types) == 1 && keyWidth(c.types[0]) == 0 {
+	if len(c.types) == 1 && KeyWidth(c.types[0]) == 0 {
 		s := vec.ViewStr(vec.Decode(cols[0]))
 		k.Off, k.Data = s.Offs, s.Data
 		if n == 0 {
@@ -459,7 +459,7 @@ func (c *KeyCodec) lowerBound(k *Keys, from, n int, b *Bound) int {
 // whose order under SQL is the files'.
 func (c *KeyCodec) First(b []byte) (types.Datum, bool) {
 	t := c.types[0]
-	w := keyWidth(t)
+	w := KeyWidth(t)
 	switch t.Kind {
 	case types.TinyInt, types.Int2, types.Int4, types.Date, types.Int8, types.Time, types.Timestamp, types.TimestampTZ:
 		if len(b) < w {

@@ -14,7 +14,7 @@ func (c *KeyCodec) AppendKey(dst []byte, k *Keys, i int) []byte {
 	}
 	w := 0
 	for _, t := range c.types {
-		w += keyWidth(t)
+		w += KeyWidth(t)
 	}
 	at := len(dst)
 	dst = binary.BigEndian.AppendUint64(dst, k.Hi[i])
@@ -51,7 +51,7 @@ func (c *KeyCodec) Search(k *Keys, from, n int, b *Bound) (int, bool) {
 func (c *KeyCodec) Values(b []byte) []types.Datum {
 	out := make([]types.Datum, len(c.types))
 	for i, t := range c.types {
-		w := keyWidth(t)
+		w := KeyWidth(t)
 		if w > 0 {
 			if len(b) < w {
 				return out

@@ -252,7 +252,7 @@ type SequenceKeys struct {
 // NULL is smallest in either direction.
 func NewSequenceKeys(ts []types.Type, cols []arrow.Array, n int, desc bool) *SequenceKeys {
 	s := &SequenceKeys{}
-	if w := keyWidth(ts[0]); len(ts) == 1 && w > 0 && w <= 8 {
+	if w := KeyWidth(ts[0]); len(ts) == 1 && w > 0 && w <= 8 {
 		c := NewKeyCodec(ts)
 		c.Fill(&s.k, cols, n)
 		s.hi = s.k.Hi
@@ -302,7 +302,7 @@ func (c *KeyCodec) Bytes(cols []arrow.Array, n int) [][]byte {
 	}
 	w := 0
 	for _, t := range c.types {
-		w += keyWidth(t)
+		w += KeyWidth(t)
 	}
 	data := make([]byte, 0, n*16)
 	for i := range n {
