@@ -74,8 +74,8 @@ bench-write: build ## writing beside PostgreSQL and pypaimon-rust; see scripts/b
 bench-keytable: build ## lookups, merge on read, compaction, changelogs and space of key tables; see scripts/bench-keytable.py for what it needs
 	$(or $(PY),python3) scripts/bench-keytable.py $(ARGS)
 
-bench-pruning: ## bytes that selective queries read, counted where files are read: bloom, z-order, bitmaps; DIR=where the tables go
-	PAIMON_SQL_BENCH_PRUNING=1 PAIMON_SQL_BENCH_DIR='$(DIR)' $(GO) test ./tests/pruning -count=1 -v -run Bytes -timeout 60m
+bench-pruning: ## bytes and pages that selective queries read, counted where files are read, and planning of 100,000 files; DIR=where the tables go
+	GO='$(GO)' scripts/bench-pruning.sh '$(DIR)'
 
 bench: ## Go benchmarks of every hot path
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(or $(BENCHTIME),200ms) ./internal/vec ./storage/... ./index/... ./sql/... ./exec/... ./pgwire

@@ -73,6 +73,9 @@ type ResolveOptions struct {
 	// transactions and where At is a clause that names the past; a hint in Dynamic
 	// that does is seen here.
 	Overlay func(dir, branch string) *commit.Changes
+	// Until, when not 0, is the last snapshot that exists for who asks: $snapshots lists
+	// none after it; -1 = there is none.
+	Until int64
 }
 
 // Catalog finds relations by SQL schema and name. A relation it returns is

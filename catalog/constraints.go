@@ -33,6 +33,7 @@ type Constraint struct {
 const (
 	constraintPrefix = "pg-constraint."
 	defaultPrefix    = "pg-default."
+	identityPrefix   = "pg-identity."
 )
 
 // Option returns the table option that keeps c.
@@ -59,6 +60,20 @@ func Constraints(options map[string]string) []Constraint {
 // DefaultOption is the option that keeps a column's DEFAULT when it is not a
 // constant; Paimon's own defaultValue holds constants only.
 func DefaultOption(column string) string { return defaultPrefix + column }
+
+// IdentityOption is the option that says that a column is GENERATED AS IDENTITY.
+// Its sequence is a stored object that names the column, its default calls it.
+func IdentityOption(column string) string { return identityPrefix + column }
+
+// IdentityOf returns a for GENERATED ALWAYS, d for BY DEFAULT, "" when a column is no
+// identity column.
+func IdentityOf(column string, options map[string]string) string {
+	switch v := options[IdentityOption(column)]; v {
+	case "a", "d":
+		return v
+	}
+	return ""
+}
 
 // DefaultOf returns a column's default: an SQL expression, or the text of a
 // constant as Paimon keeps it (constant is true; it is cast to the column's type).

@@ -81,6 +81,20 @@ func newAuditLog(t *TableRelation, name string, arrays bool) *derived {
 	return d
 }
 
+// newRowTracking makes t$row_tracking: the table's rows with their ids and sequence
+// numbers.
+func newRowTracking(t *TableRelation, name string) *derived {
+	d := newDerived(t, name)
+	for i, c := range []struct {
+		name string
+		src  int
+	}{{"_ROW_ID", table.PseudoRowID}, {"_SEQUENCE_NUMBER", table.PseudoVersion}} {
+		d.cols = append(d.cols, Column{Field: types.Field{ID: -1, Name: c.name, Type: types.Of(types.Int8)}, AttNum: int16(len(t.cols) + i + 1)})
+		d.src = append(d.src, c.src)
+	}
+	return d
+}
+
 // Schema returns the SQL schema's name.
 func (d *derived) Schema() string { return d.t.sqlSchema }
 

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/catalog/objects"
 	"github.com/paimon-sql/paimon-sql/catalog/systable"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -35,6 +36,7 @@ const databaseSuffix = ".db"
 type Filesystem struct {
 	env      *table.Env
 	location string // as users see it
+	objects  *objects.Store
 
 	version atomic.Uint64
 
@@ -56,14 +58,19 @@ var _ Catalog = (*Filesystem)(nil)
 // NewFilesystem returns the catalog of env's warehouse. location is its path or
 // URI, for messages and system tables.
 func NewFilesystem(env *table.Env, location string) *Filesystem {
-	return &Filesystem{
-		env: env, location: strings.TrimRight(location, "/"),
+	c := &Filesystem{
+		env: env, location: strings.TrimRight(location, "/"), objects: objects.NewStore(env.IO),
 		stores: map[string]*table.FileStore{}, seen: map[string]seenSchema{}, names: map[string]string{},
 	}
+	c.objects.OnChange(func(*objects.State) { c.version.Add(1) })
+	return c
 }
 
 // Env returns what the tables of the warehouse share.
 func (c *Filesystem) Env() *table.Env { return c.env }
+
+// Objects returns the store of what Paimon has no place for.
+func (c *Filesystem) Objects() *objects.Store { return c.objects }
 
 // Location returns the warehouse as users see it.
 func (c *Filesystem) Location() string { return c.location }
@@ -136,8 +143,8 @@ func (c *Filesystem) Schemas(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// Tables lists the tables of an SQL schema in name order.
-func (c *Filesystem) Tables(ctx context.Context, sqlSchema string) ([]string, error) {
+// tables lists the tables of an SQL schema in name order.
+func (c *Filesystem) tables(ctx context.Context, sqlSchema string) ([]string, error) {
 	db, err := c.database(ctx, sqlSchema)
 	if err != nil {
 		return nil, err
@@ -251,7 +258,7 @@ func (c *Filesystem) Find(ctx context.Context, sqlSchema, name string) (db, tabl
 	if len(ids) > 0 {
 		return db, name, nil
 	}
-	all, err := c.Tables(ctx, SchemaOf(db))
+	all, err := c.tables(ctx, SchemaOf(db))
 	if err != nil {
 		return "", "", err
 	}
@@ -267,9 +274,8 @@ func (c *Filesystem) Find(ctx context.Context, sqlSchema, name string) (db, tabl
 	return "", "", fmt.Errorf("relation %q: %w", name, ErrNoRelation)
 }
 
-// Resolve finds a table, one of its branches or one of its system tables, and
-// pins it to a state.
-func (c *Filesystem) Resolve(ctx context.Context, sqlSchema, name string, o ResolveOptions) (Relation, error) {
+// resolveTable is Resolve of what belongs to tables.
+func (c *Filesystem) resolveTable(ctx context.Context, sqlSchema, name string, o ResolveOptions) (Relation, error) {
 	base, branch, system, err := splitName(name)
 	if err != nil {
 		return nil, err
@@ -339,8 +345,15 @@ func (c *Filesystem) relation(ctx context.Context, sqlName, base, branch, system
 		if changes {
 			return nil, &fileio.UnsupportedError{Feature: "a range of changes of system table ro"}
 		}
+	case "row_tracking":
+		if changes {
+			return nil, &fileio.UnsupportedError{Feature: "a range of changes of system table row_tracking"}
+		}
+		if !schema.Options(sch.Options).Flag("row-tracking.enabled", false) {
+			return nil, &fileio.UnsupportedError{Feature: "system table row_tracking of a table without row-tracking.enabled"}
+		}
 	default:
-		return c.system(ctx, sqlName, full+"$"+system, system, store, sch, at)
+		return c.system(ctx, sqlName, full+"$"+system, system, store, sch, at, o.Until)
 	}
 	t := newTableRelation(sqlName, full, store, sch, at, o)
 	t.incremental = inc
@@ -352,6 +365,9 @@ func (c *Filesystem) relation(ctx context.Context, sqlName, base, branch, system
 		d.readOptimized = len(sch.PrimaryKeys) > 0
 		return d, nil
 	}
+	if system == "row_tracking" {
+		return newRowTracking(t, full+"$row_tracking"), nil
+	}
 	return newDerived(t, full), nil
 }
 
@@ -361,6 +377,11 @@ func dropped(name string, err error) error {
 		return fmt.Errorf("relation %q: %w", name, ErrNoRelation)
 	}
 	return err
+}
+
+// SystemTables lists the names that may follow a table's name and $.
+func SystemTables() []string {
+	return append([]string{"audit_log", "binlog", "ro", "row_tracking"}, systable.Names()...)
 }
 
 // splitName cuts t, t$branch_b, t$snapshots and t$branch_b$snapshots.
@@ -467,12 +488,9 @@ func stateOf(at snapshot.Ref, dynamic map[string]string) (snapshot.Ref, error) {
 }
 
 // system makes a system table of a table.
-func (c *Filesystem) system(ctx context.Context, sqlSchema, name, system string, store *table.FileStore, sch *schema.Table, at snapshot.Ref) (Relation, error) {
+func (c *Filesystem) system(ctx context.Context, sqlSchema, name, system string, store *table.FileStore, sch *schema.Table, at snapshot.Ref, until int64) (Relation, error) {
 	def, ok := systable.Lookup(system)
 	if !ok {
-		if slices.Contains(systable.Unsupported, strings.ToLower(system)) {
-			return nil, &fileio.UnsupportedError{Feature: "system table " + strings.ToLower(system)}
-		}
 		return nil, fmt.Errorf("relation %q: %w", name, ErrNoRelation)
 	}
 	snap, err := store.Snapshots(at.Branch).Resolve(ctx, at)
@@ -482,7 +500,7 @@ func (c *Filesystem) system(ctx context.Context, sqlSchema, name, system string,
 	src := &systable.Source{
 		IO: c.env.IO, Root: store.Dir(), Location: c.location + "/" + store.Dir(), Branch: at.Branch,
 		Schemas: store.Schemas(at.Branch), Snapshots: store.Snapshots(at.Branch), Manifests: c.env.Manifests,
-		At: snap, Schema: sch,
+		At: snap, Schema: sch, Until: until,
 	}
 	return NewSystem(sqlSchema, name, def.Fields, func(ctx context.Context, add func(...types.Datum)) error { return def.Fill(ctx, src, add) }), nil
 }

@@ -130,8 +130,13 @@ func (r *TableRelation) stored(n predicate.Node) predicate.Node {
 		}
 		c := *l
 		c.Type = r.sch.Fields[l.Col].Type
-		if l.Op == predicate.IsNull || l.Op == predicate.IsNotNull || r.convert[l.Col].sameOrder {
+		switch {
+		case r.convert[l.Col].sameOrder:
 			return &c
+		case l.Op == predicate.IsNull || l.Op == predicate.IsNotNull && l.Set == nil:
+			return &c
+		case r.convert[l.Col].to.Kind == types.UUID:
+			return uuidLeaf(l, c.Type)
 		}
 		return nil
 	}, func(m *predicate.MapLeaf) predicate.Node {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/paimon-sql/paimon-sql/catalog/objects"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -61,6 +62,7 @@ func NewStaged(base *Filesystem) *Staged {
 type stagedView struct {
 	databases map[string]databaseState
 	tables    map[string]*stagedTable // by "db.db/name"; nil = there is none
+	objects   []objects.Change        // over those of the base; appended to, never changed
 }
 
 type databaseState uint8
@@ -93,7 +95,7 @@ type stagedSchema struct {
 }
 
 func (v *stagedView) clone() *stagedView {
-	out := &stagedView{maps.Clone(v.databases), maps.Clone(v.tables)}
+	out := &stagedView{maps.Clone(v.databases), maps.Clone(v.tables), v.objects}
 	if out.databases == nil {
 		out.databases = map[string]databaseState{}
 	}
@@ -112,6 +114,7 @@ const (
 	opAlterTable
 	opRenameTable
 	opDropTable
+	opObjects
 )
 
 // stagedOp is one edit. Names are SQL names as they were at the time.
@@ -124,6 +127,7 @@ type stagedOp struct {
 	props              map[string]string
 	table              *stagedTable // after the edit; before it, for drops
 	gone               []*stagedID  // made tables that a drop ends
+	objects            []objects.Change
 }
 
 func (o *stagedOp) String() string {
@@ -138,6 +142,8 @@ func (o *stagedOp) String() string {
 		return "ALTER TABLE " + o.sqlSchema + "." + o.name
 	case opRenameTable:
 		return "ALTER TABLE " + o.sqlSchema + "." + o.name + " RENAME TO " + o.newSchema + "." + o.newName
+	case opObjects:
+		return "changes of views and sequences"
 	}
 	return "DROP TABLE " + o.sqlSchema + "." + o.name
 }
@@ -259,21 +265,33 @@ func (s *Staged) database(ctx context.Context, v *stagedView, sqlSchema string) 
 	return "", false, fmt.Errorf("schema %q: %w", sqlSchema, ErrNoSchema)
 }
 
-// Tables lists the tables of an SQL schema in name order.
+// Tables lists the relations of an SQL schema in name order.
 func (s *Staged) Tables(ctx context.Context, sqlSchema string) ([]string, error) {
 	v := s.now()
 	db, hidden, err := s.database(ctx, v, sqlSchema)
 	if err != nil {
 		return nil, err
 	}
-	return s.tablesOf(ctx, v, db, hidden)
+	return s.relationsOf(ctx, v, db, hidden)
+}
+
+func (s *Staged) relationsOf(ctx context.Context, v *stagedView, db string, hidden bool) ([]string, error) {
+	tables, err := s.tablesOf(ctx, v, db, hidden)
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return withObjects(st, SchemaOf(db), tables), nil
 }
 
 func (s *Staged) tablesOf(ctx context.Context, v *stagedView, db string, hidden bool) ([]string, error) {
 	var all []string
 	if !hidden {
 		var err error
-		if all, err = s.base.Tables(ctx, SchemaOf(db)); err != nil {
+		if all, err = s.base.tables(ctx, SchemaOf(db)); err != nil {
 			return nil, err
 		}
 	}
@@ -328,9 +346,25 @@ func (s *Staged) exact(ctx context.Context, v *stagedView, db string, hidden boo
 
 // Resolve finds a relation as the transaction sees it.
 func (s *Staged) Resolve(ctx context.Context, sqlSchema, name string, o ResolveOptions) (Relation, error) {
+	rel, err := s.resolveTable(ctx, sqlSchema, name, o)
+	if !errors.Is(err, ErrNoRelation) || strings.Contains(name, "$") {
+		return rel, err
+	}
+	db, _, dberr := s.database(ctx, s.now(), sqlSchema)
+	if dberr != nil {
+		return nil, err
+	}
+	st, serr := s.State(ctx)
+	if serr != nil {
+		return nil, serr
+	}
+	return objectOf(st, s.base.objects, SchemaOf(db), name)
+}
+
+func (s *Staged) resolveTable(ctx context.Context, sqlSchema, name string, o ResolveOptions) (Relation, error) {
 	v := s.now()
 	if len(v.databases) == 0 && len(v.tables) == 0 {
-		return s.base.Resolve(ctx, sqlSchema, name, o)
+		return s.base.resolveTable(ctx, sqlSchema, name, o)
 	}
 	base, branch, system, err := splitName(name)
 	if err != nil {
@@ -391,12 +425,15 @@ func (s *Staged) DropSchema(ctx context.Context, name string, cascade bool) erro
 	if err != nil {
 		return err
 	}
-	names, err := s.tablesOf(ctx, v, db, hidden)
+	names, err := s.relationsOf(ctx, v, db, hidden)
 	if err != nil {
 		return err
 	}
 	if len(names) > 0 && !cascade {
 		return fmt.Errorf("schema %q: %w", name, ErrNotEmpty)
+	}
+	if err := s.dropObjects(ctx, SchemaOf(db)); err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -430,6 +467,9 @@ func (s *Staged) free(ctx context.Context, v *stagedView, sqlSchema, name string
 	ok, _, err := s.exact(ctx, v, db, hidden, name)
 	if err == nil && ok {
 		err = fmt.Errorf("relation %q: %w", name, ErrRelationExists)
+	}
+	if err == nil {
+		err = s.freeName(ctx, SchemaOf(db), name)
 	}
 	return db, err
 }
@@ -541,6 +581,9 @@ func (s *Staged) RenameTable(ctx context.Context, sqlSchema, name, newSchema, ne
 	if err != nil {
 		return err
 	}
+	if err := s.follow(ctx, SchemaOf(db), base, SchemaOf(newDB), newName); err != nil {
+		return err
+	}
 	t = s.own(db, base, t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -555,6 +598,9 @@ func (s *Staged) RenameTable(ctx context.Context, sqlSchema, name, newSchema, ne
 func (s *Staged) DropTable(ctx context.Context, sqlSchema, name string) error {
 	db, base, _, t, err := s.target(ctx, s.now(), sqlSchema, name, false)
 	if err != nil {
+		return err
+	}
+	if err := s.follow(ctx, SchemaOf(db), base, "", ""); err != nil {
 		return err
 	}
 	t = s.own(db, base, t)

@@ -43,6 +43,9 @@ func (s *Staged) steps() []step {
 	var out []step
 	for i := range s.log {
 		op := &s.log[i]
+		if op.kind == opObjects {
+			continue // published as one
+		}
 		if op.table == nil || !op.table.id.made {
 			out = append(out, step{op: op})
 			continue
@@ -77,6 +80,9 @@ func (s *Staged) Check(ctx context.Context) error {
 }
 
 func (s *Staged) check(ctx context.Context) error {
+	if err := s.checkObjects(ctx); err != nil {
+		return err
+	}
 	for _, st := range s.steps() {
 		if st.op.kind != opAlterTable {
 			continue
@@ -120,6 +126,15 @@ func (s *Staged) Apply(ctx context.Context) (done []string, err error) {
 	}
 	a := applying{c: s.base}
 	steps := s.steps()
+	changes := s.objectChanges()
+	first := adds(changes)
+	if first {
+		if err := s.base.publishObjects(ctx, changes); err != nil {
+			return nil, err
+		}
+		a.done = append(a.done, "changes of views and sequences")
+		a.undos = append(a.undos, func(ctx context.Context) error { return s.base.publishObjects(ctx, reversed(changes)) })
+	}
 	for i := range steps {
 		undo, err := a.apply(ctx, &steps[i])
 		if err != nil {
@@ -129,6 +144,14 @@ func (s *Staged) Apply(ctx context.Context) (done []string, err error) {
 		a.done = append(a.done, steps[i].String())
 		a.undos = append(a.undos, undo)
 	}
+	if len(changes) > 0 && !first {
+		if err := s.base.publishObjects(ctx, changes); err != nil {
+			left := a.undo(context.WithoutCancel(ctx))
+			return left, err
+		}
+		a.done = append(a.done, "changes of views and sequences")
+	}
+	s.forgetCounters(context.WithoutCancel(ctx), changes, false)
 	for k, t := range s.view.tables {
 		if t != nil {
 			s.final[t.id.dir] = k
@@ -158,6 +181,7 @@ func (s *Staged) Final(st *table.FileStore) *table.FileStore {
 func (s *Staged) Discard(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forgetCounters(context.WithoutCancel(ctx), s.objectChanges(), true)
 	return s.discard(ctx)
 }
 

@@ -42,10 +42,14 @@ func analyzeOptions(st *ast.Vacuum) (verbose bool, err error) {
 	for _, o := range st.Options {
 		switch strings.ToLower(o.Name) {
 		case "verbose":
-			verbose = optionOn(o)
+			verbose, err = optionBool(o)
 		case "skip_locked": // no lock is waited for
+			_, err = optionBool(o)
 		default:
 			return false, pgerr.New(pgerr.SyntaxError, "unrecognized ANALYZE option \"%s\"", o.Name)
+		}
+		if err != nil {
+			return false, err
 		}
 	}
 	switch {
@@ -114,9 +118,9 @@ func analyzedTable(rel catalog.Relation) (*table.FileStore, catalog.TableInfo) {
 	return store, info
 }
 
-// analyzeAll analyzes every table of the search path. One that cannot be read or
-// written, or that is gone meanwhile, is passed over with a warning.
-func (s *Session) analyzeAll(ctx context.Context, verbose bool, out ResultSink) error {
+// everyTable does something to every table of the search path. One that cannot be read
+// or written, or that is gone meanwhile, is passed over with a warning.
+func (s *Session) everyTable(ctx context.Context, out ResultSink, do func(*table.FileStore, catalog.TableInfo) error) error {
 	cat := s.catalog()
 	for _, schema := range s.searchPath(true) {
 		if systemSchema(schema) {
@@ -136,7 +140,7 @@ func (s *Session) analyzeAll(ctx context.Context, verbose bool, out ResultSink) 
 				if store == nil {
 					continue
 				}
-				err = s.analyze(ctx, store, info, nil, verbose, out)
+				err = do(store, info)
 			}
 			if cause := context.Cause(ctx); cause != nil {
 				return cause
@@ -148,6 +152,13 @@ func (s *Session) analyzeAll(ctx context.Context, verbose bool, out ResultSink) 
 		}
 	}
 	return nil
+}
+
+// analyzeAll analyzes every table of the search path.
+func (s *Session) analyzeAll(ctx context.Context, verbose bool, out ResultSink) error {
+	return s.everyTable(ctx, out, func(store *table.FileStore, info catalog.TableInfo) error {
+		return s.analyze(ctx, store, info, nil, verbose, out)
+	})
 }
 
 // analyze analyzes one table; columns as in table.AnalyzeOptions.

@@ -27,6 +27,14 @@ func (s *Session) runCopyIn(ctx context.Context, p *prepared, st *ast.Copy, o *p
 	if st.Program {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY FROM PROGRAM is not supported")
 	}
+	if !st.Std && !s.isSuper(ctx) {
+		return nil, pgerr.New(pgerr.InsufficientPrivilege, "must be superuser or have privileges of the pg_read_server_files role to COPY from a file").
+			WithHint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")
+	}
+	if !st.Std && !s.isSuper(ctx) {
+		return nil, pgerr.New(pgerr.InsufficientPrivilege, "must be superuser or have privileges of the pg_read_server_files role to COPY from a file").
+			WithHint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")
+	}
 	stream, ok := out.(CopySink)
 	if st.Std && !ok {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY FROM STDIN needs a client that sends a stream")

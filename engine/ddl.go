@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/objects"
 	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
 
@@ -18,16 +20,16 @@ import (
 // no rows and take no parameters.
 func isDefinition(st ast.Stmt) bool {
 	switch x := st.(type) {
-	case *ast.CreateTable, *ast.CreateSchema, *ast.CreateIndex, *ast.Comment, *ast.AlterTable, *ast.Rename, *ast.AlterObjectSchema,
+	case *ast.CreateTable, *ast.CreateView, *ast.CreateSequence, *ast.AlterSequence, *ast.CreateSchema, *ast.CreateIndex, *ast.Comment, *ast.AlterTable, *ast.Rename, *ast.AlterObjectSchema,
 		*ast.AlterOwner, *ast.AlterSchemaOptions:
 		return true
 	case *ast.CreateTableAs:
 		return !x.Materialized
 	case *ast.Drop:
-		if x.Kind == "ROLE" || x.Kind == "USER" || x.Kind == "GROUP" || x.Kind == "DATABASE" {
+		if x.Kind == "DATABASE" {
 			return false
 		}
-		return x.Kind == "TABLE" || x.Kind == "SCHEMA" || x.IfExists || dropsRelation(x.Kind)
+		return x.Roles != nil || x.Kind == "TABLE" || x.Kind == "SCHEMA" || x.IfExists || dropsRelation(x.Kind)
 	}
 	return false
 }
@@ -41,6 +43,12 @@ func (s *Session) runDefinition(ctx context.Context, p *prepared, out ResultSink
 		return "CREATE TABLE", s.runCreateTable(ctx, text, st, out)
 	case *ast.CreateTableAs:
 		return s.runCreateTableAs(ctx, text, st, out)
+	case *ast.CreateView:
+		return "CREATE VIEW", s.runCreateView(ctx, text, st, out)
+	case *ast.CreateSequence:
+		return "CREATE SEQUENCE", s.runCreateSequence(ctx, text, st, out)
+	case *ast.AlterSequence:
+		return "ALTER SEQUENCE", s.runAlterSequence(ctx, text, st, out)
 	case *ast.CreateSchema:
 		return "CREATE SCHEMA", s.runCreateSchema(ctx, text, st, out)
 	case *ast.CreateIndex:
@@ -56,6 +64,9 @@ func (s *Session) runDefinition(ctx context.Context, p *prepared, out ResultSink
 	case *ast.AlterSchemaOptions:
 		return "", pgerr.New(pgerr.FeatureNotSupported, "options of schemas are not supported")
 	case *ast.Drop:
+		if st.Roles != nil {
+			return "DROP ROLE", s.runDropRole(ctx, st, out)
+		}
 		return "DROP " + st.Kind, s.runDrop(ctx, text, st, out)
 	case *ast.Comment:
 		return "COMMENT", s.runComment(ctx, text, st)
@@ -129,14 +140,28 @@ func (s *Session) inSchema(ctx context.Context, text, schemaName string, st ast.
 	switch x := st.(type) {
 	case *ast.CreateTable:
 		c := *x
-		switch {
-		case len(c.Name) == 1:
-			c.Name = ast.Name{{Name: schemaName, Quoted: true}, c.Name[0]}
-		case c.Name[len(c.Name)-2].Name != schemaName:
-			return pgerr.New(pgerr.InvalidSchemaDefinition, "CREATE specifies a schema (%s) different from the one being created (%s)",
-				c.Name[len(c.Name)-2].Name, schemaName)
+		n, err := inNewSchema(c.Name, schemaName)
+		if err != nil {
+			return err
 		}
+		c.Name = n
 		return s.runCreateTable(ctx, text, &c, out)
+	case *ast.CreateSequence:
+		c := *x
+		n, err := inNewSchema(c.Name, schemaName)
+		if err != nil {
+			return err
+		}
+		c.Name = n
+		return s.runCreateSequence(ctx, text, &c, out)
+	case *ast.CreateView:
+		c := *x
+		n, err := inNewSchema(c.Name, schemaName)
+		if err != nil {
+			return err
+		}
+		c.Name = n
+		return s.runCreateView(ctx, text, &c, out)
 	case *ast.CreateIndex:
 		c, t := *x, *x.Table
 		if len(t.Name) == 1 {
@@ -148,6 +173,18 @@ func (s *Session) inSchema(ctx context.Context, text, schemaName string, st ast.
 		return nil
 	}
 	return unsupported(st)
+}
+
+// inNewSchema is the full name of what CREATE SCHEMA makes in the schema.
+func inNewSchema(n ast.Name, schemaName string) (ast.Name, error) {
+	if len(n) == 1 {
+		return ast.Name{{Name: schemaName, Quoted: true}, n[0]}, nil
+	}
+	if n[len(n)-2].Name != schemaName {
+		return nil, pgerr.New(pgerr.InvalidSchemaDefinition, "CREATE specifies a schema (%s) different from the one being created (%s)",
+			n[len(n)-2].Name, schemaName)
+	}
+	return n, nil
 }
 
 // dropsRelation reports whether a kind of DROP names relations of pg_class.
@@ -180,10 +217,11 @@ func (s *Session) runDrop(ctx context.Context, text string, st *ast.Drop, out Re
 	return unsupported(st)
 }
 
-// dropRelations drops tables, all or none of those named.
+// dropRelations drops tables, views or sequences, all or none of those named, and
+// with CASCADE the views on them.
 func (s *Session) dropRelations(ctx context.Context, text string, st *ast.Drop, out ResultSink) error {
 	kind := strings.ToLower(st.Kind)
-	var tables []catalog.TableInfo
+	var rels []catalog.Relation
 	for _, n := range st.Names {
 		rel, err := s.newResolver().Relation(ctx, n, resolveDefaults(s))
 		switch {
@@ -197,28 +235,82 @@ func (s *Session) dropRelations(ctx context.Context, text string, st *ast.Drop, 
 		case systemSchema(rel.Schema()):
 			return pgerr.New(pgerr.InsufficientPrivilege, "permission denied: %q is a system catalog", rel.Name())
 		}
-		t, ok := rel.(catalog.TableInfo)
-		if !ok || st.Kind != "TABLE" {
+		switch rel.(type) {
+		case *catalog.ViewRelation:
+			if st.Kind != "VIEW" {
+				return wrongKind(rel, st.Kind)
+			}
+		case *catalog.SequenceRelation:
+			if st.Kind != "SEQUENCE" {
+				return wrongKind(rel, st.Kind)
+			}
+		case catalog.TableInfo:
+			if st.Kind != "TABLE" {
+				return wrongKind(rel, st.Kind)
+			}
+			if rel, err = s.tableToChange(ctx, text, n, lockExclusive); err != nil {
+				return err
+			}
+		default:
 			return wrongKind(rel, st.Kind)
 		}
-		if t, err = s.tableToChange(ctx, text, n, lockExclusive); err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(tables, func(x catalog.TableInfo) bool { return x.OID() == t.OID() }) {
-			tables = append(tables, t)
+		if !slices.ContainsFunc(rels, func(x catalog.Relation) bool { return x.OID() == rel.OID() }) {
+			rels = append(rels, rel)
 		}
 	}
-	if len(tables) == 0 {
+	if len(rels) == 0 {
 		return nil
 	}
-	for _, t := range tables {
-		ed, err := s.editorOf(ctx, t.Schema())
-		if err != nil {
+	r, err := s.newRemoval(ctx)
+	if err != nil {
+		return err
+	}
+	what := ""
+	for _, rel := range rels {
+		r.named(rel.Schema(), rel.Name())
+	}
+	for _, rel := range rels {
+		what = s.described(ctx, rel.Kind(), rel.Schema(), rel.Name())
+		r.follow(ctx, rel.Schema(), rel.Name(), "", what)
+	}
+	if len(rels) > 1 {
+		what = ""
+	}
+	if err := r.allow(st.Cascade, what); err != nil {
+		return err
+	}
+	if err := r.drop(ctx, out); err != nil {
+		return err
+	}
+	for _, rel := range rels {
+		if seq, ok := rel.(*catalog.SequenceRelation); ok {
+			if err := s.dropSequenceUses(ctx, text, seq, st.Cascade, out); err != nil {
+				return err
+			}
+		}
+	}
+	for _, rel := range rels {
+		if err := s.dropRelation(ctx, rel); err != nil {
 			return err
 		}
-		if err := ed.DropTable(ctx, t.Schema(), t.Name()); err != nil {
-			return s.ddlError(err, t.Schema(), t.Name())
-		}
+	}
+	return nil
+}
+
+// dropRelation drops one table, view or sequence.
+func (s *Session) dropRelation(ctx context.Context, rel catalog.Relation) error {
+	switch rel.(type) {
+	case *catalog.ViewRelation:
+		return s.dropObject(ctx, objects.View, rel.Schema(), rel.Name())
+	case *catalog.SequenceRelation:
+		return s.dropObject(ctx, objects.Sequence, rel.Schema(), rel.Name())
+	}
+	ed, err := s.editorOf(ctx, rel.Schema())
+	if err != nil {
+		return err
+	}
+	if err := ed.DropTable(ctx, rel.Schema(), rel.Name()); err != nil {
+		return s.ddlError(err, rel.Schema(), rel.Name())
 	}
 	return nil
 }
@@ -246,8 +338,11 @@ func (s *Session) missingRelation(ctx context.Context, n ast.Name, kind string, 
 // wrongKind is the error of DROP VIEW t where t is a table, and the like.
 func wrongKind(rel catalog.Relation, kind string) error {
 	is := "TABLE"
-	if rel.Kind() == 'v' {
+	switch rel.Kind() {
+	case 'v':
 		is = "VIEW"
+	case 'S':
+		is = "SEQUENCE"
 	}
 	article := "a"
 	if strings.HasPrefix(kind, "I") {
@@ -275,20 +370,43 @@ func (s *Session) dropSchemas(ctx context.Context, st *ast.Drop, out ResultSink)
 			return pgerr.New(pgerr.FeatureNotSupported, "schema %q cannot be dropped", name).
 				WithHint("It stands for Paimon's database \"default\". Drop its tables.")
 		}
-		tables, err := s.catalog().Tables(ctx, name)
+		names, err := s.catalog().Tables(ctx, name)
 		if err != nil {
 			return s.ddlError(err, name, name)
 		}
-		sort.Strings(tables)
-		for i, t := range tables {
-			tables[i] = "table " + ast.QuoteIdent(name) + "." + ast.QuoteIdent(t)
+		sort.Strings(names)
+		r, err := s.newRemoval(ctx)
+		if err != nil {
+			return err
 		}
-		if len(tables) > 0 && !st.Cascade {
-			for i, t := range tables {
-				tables[i] = t + " depends on schema " + name
+		var held []string
+		var inSchema [][2]string
+		for _, t := range names {
+			rel, err := s.catalog().Resolve(ctx, name, t, catalog.ResolveOptions{})
+			if err != nil {
+				held = append(held, s.described(ctx, 'r', name, t))
+				continue
 			}
-			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop schema %s because other objects depend on it", name).
-				WithDetail("%s", strings.Join(tables, "\n")).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+			r.named(name, t)
+			what := s.described(ctx, rel.Kind(), name, t)
+			if seq, ok := rel.(*catalog.SequenceRelation); !ok || seq.Definition().Table == "" {
+				held = append(held, what) // what a column owns goes with its table
+			}
+			inSchema = append(inSchema, [2]string{t, what})
+		}
+		for _, x := range inSchema {
+			r.follow(ctx, name, x[0], "", x[1])
+		}
+		if len(names) > 0 && !st.Cascade {
+			lines := slices.Clone(held)
+			for i, t := range lines {
+				lines[i] = t + " depends on schema " + ast.QuoteIdent(name)
+			}
+			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop schema %s because other objects depend on it", ast.QuoteIdent(name)).
+				WithDetail("%s", strings.Join(append(lines, r.lines...), "\n")).WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+		}
+		if err := r.drop(ctx, out, held...); err != nil {
+			return err
 		}
 		ed, err := s.editor(ctx)
 		if err != nil {
@@ -296,15 +414,6 @@ func (s *Session) dropSchemas(ctx context.Context, st *ast.Drop, out ResultSink)
 		}
 		if err := ed.DropSchema(ctx, name, st.Cascade); err != nil {
 			return s.ddlError(err, name, name)
-		}
-		switch len(tables) {
-		case 0:
-		case 1:
-			s.notice(out, "NOTICE", pgerr.SuccessfulCompletion, "drop cascades to %s", tables[0])
-		default:
-			e := pgerr.New(pgerr.SuccessfulCompletion, "drop cascades to %d other objects", len(tables)).
-				WithDetail("drop cascades to %s", strings.Join(tables, "\ndrop cascades to "))
-			s.noticeOf(out, e)
 		}
 	}
 	return nil
@@ -321,7 +430,22 @@ func (s *Session) noticeOf(out ResultSink, e *pgerr.Error) {
 // runRename is ALTER ... RENAME.
 func (s *Session) runRename(ctx context.Context, text string, st *ast.Rename, out ResultSink) error {
 	switch st.Object.Kind {
-	case "TABLE", "":
+	case "ROLE":
+		return s.renameRole(ctx, st, out)
+	case "TABLE", "", "VIEW", "SEQUENCE":
+		rel, err := s.newResolver().Relation(ctx, st.Object.Name, resolveDefaults(s))
+		if seq, ok := rel.(*catalog.SequenceRelation); ok && err == nil && st.Object.Kind != "VIEW" && st.Part == "" && len(st.NewPath) < 2 {
+			return s.renameSequence(ctx, seq, seq.Schema(), st.NewName.Name)
+		}
+		if st.Object.Kind == "SEQUENCE" && err == nil {
+			return pgerr.New(pgerr.WrongObjectType, "%q is not a sequence", rel.Name())
+		}
+		if v, ok := rel.(*catalog.ViewRelation); ok && err == nil {
+			return s.renameViewPart(ctx, v, st)
+		}
+		if st.Object.Kind == "VIEW" && err == nil {
+			return pgerr.New(pgerr.WrongObjectType, "%q is not a view", rel.Name())
+		}
 	case "INDEX":
 		return s.renameIndex(ctx, text, st, out)
 	case "SCHEMA", "DATABASE":
@@ -382,7 +506,20 @@ func (s *Session) renameColumn(ctx context.Context, text string, rel catalog.Tab
 	if err := a.do(&a.before, schema.RenameColumn{Path: path, To: to}); err != nil {
 		return err
 	}
-	return a.stage(ctx)
+	if len(path) > 1 {
+		return a.stage(ctx)
+	}
+	store, err := s.renameIn(ctx, planner.ViewChange{Schema: rel.Schema(), Name: rel.Name(), Column: path[0], NewColumn: to})
+	if err != nil {
+		return err
+	}
+	if err := a.followColumn(ctx, path[0], to); err != nil {
+		return err
+	}
+	if err := a.stage(ctx); err != nil {
+		return err
+	}
+	return store()
 }
 
 // renameConstraint is RENAME CONSTRAINT.
@@ -413,11 +550,11 @@ func (s *Session) renameConstraint(ctx context.Context, text string, rel catalog
 
 // runSetSchema is ALTER TABLE ... SET SCHEMA as a statement of its own.
 func (s *Session) runSetSchema(ctx context.Context, text string, st *ast.AlterObjectSchema, out ResultSink) error {
-	if st.Object.Kind != "TABLE" && st.Object.Kind != "" {
+	if k := st.Object.Kind; k != "TABLE" && k != "" && k != "VIEW" && k != "SEQUENCE" {
 		return pgerr.New(pgerr.FeatureNotSupported, "ALTER %s ... SET SCHEMA is not supported yet", st.Object.Kind)
 	}
 	return s.runAlterTable(ctx, text, &ast.AlterTable{
-		Span: st.Span, IfExists: st.IfExists, Table: &ast.TableName{Name: st.Object.Name},
+		Kind: st.Object.Kind, Span: st.Span, IfExists: st.IfExists, Table: &ast.TableName{Name: st.Object.Name},
 		Cmds: []*ast.AlterCmd{{Loc: st.Loc, Op: ast.SetSchema, Name: st.Schema}},
 	}, out)
 }
@@ -458,6 +595,20 @@ func (s *Session) runComment(ctx context.Context, text string, st *ast.Comment) 
 		return a.stage(ctx)
 	}
 	switch o.Kind {
+	case "VIEW":
+		v, err := s.viewToChange(ctx, text, o.Name)
+		if err != nil {
+			return err
+		}
+		return s.commentOnView(ctx, v, "", deref(st.Text))
+	case "SEQUENCE":
+		seq, err := s.sequenceToChange(ctx, o.Name)
+		if err != nil {
+			return err
+		}
+		def := *seq.Definition()
+		def.Comment = deref(st.Text)
+		return s.putSequence(ctx, seq.Schema(), seq.Name(), seq.OID(), &def)
 	case "TABLE":
 		return change(o.Name, func(*alteration) (schema.Change, error) { return schema.SetComment{Comment: deref(st.Text)}, nil })
 	case "COLUMN":
@@ -465,6 +616,10 @@ func (s *Session) runComment(ctx context.Context, text string, st *ast.Comment) 
 			return errAt(text, o.Pos, pgerr.SyntaxError, "column name must be qualified")
 		}
 		table, column := o.Name[:len(o.Name)-1], o.Name[len(o.Name)-1]
+		rel, err := s.newResolver().Relation(ctx, table, resolveDefaults(s))
+		if v, ok := rel.(*catalog.ViewRelation); ok && err == nil {
+			return s.commentOnView(ctx, v, column.Name, deref(st.Text))
+		}
 		return change(table, func(a *alteration) (schema.Change, error) {
 			path, _, err := a.target(&ast.AlterCmd{Path: []ast.Ident{column}})
 			return schema.UpdateColumnComment{Path: path, Comment: deref(st.Text)}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
@@ -50,6 +51,7 @@ type alteration struct {
 	settled             string
 	renameTo, newSchema string
 	dropPartitions      []*ast.AlterCmd // once the schema is staged
+	removed             *removal        // views on dropped columns; nil = no column was dropped
 }
 
 // verification is a condition that no row may meet, looked for after the rewrite.
@@ -82,6 +84,16 @@ func pass(c *ast.AlterCmd) int {
 
 // runAlterTable is ALTER TABLE.
 func (s *Session) runAlterTable(ctx context.Context, text string, st *ast.AlterTable, out ResultSink) error {
+	if found, err := s.newResolver().Relation(ctx, st.Table.Name, resolveDefaults(s)); err == nil {
+		switch v, ok := found.(*catalog.ViewRelation); {
+		case ok && (st.Kind == "VIEW" || st.Kind == "TABLE" || st.Kind == ""):
+			return s.runAlterView(ctx, text, v, st)
+		case st.Kind == "SEQUENCE" || found.Kind() == 'S' && (st.Kind == "" || st.Kind == "TABLE"):
+			return s.runAlterSequenceTable(ctx, st)
+		case st.Kind == "VIEW" && !systemSchema(found.Schema()):
+			return pgerr.New(pgerr.WrongObjectType, "%q is not a view", found.Name())
+		}
+	}
 	rel, err := s.tableToChange(ctx, text, st.Table.Name, lockExclusive)
 	if err != nil {
 		if st.IfExists && pgerr.Is(err, pgerr.UndefinedTable) {
@@ -252,7 +264,7 @@ func (a *alteration) command(ctx context.Context, c *ast.AlterCmd) error {
 	case ast.AddColumn:
 		return a.addColumn(ctx, c)
 	case ast.DropColumn:
-		return a.dropColumn(c)
+		return a.dropColumn(ctx, c)
 	case ast.AlterType:
 		return a.alterType(ctx, c)
 	case ast.ModifyColumn:
@@ -301,6 +313,10 @@ func (a *alteration) command(ctx context.Context, c *ast.AlterCmd) error {
 		}
 		a.newSchema = n
 		return nil
+	case ast.AddIdentity, ast.AlterIdentity:
+		return a.identity(ctx, c)
+	case ast.DropIdentity:
+		return a.identity(ctx, c)
 	case ast.DropPartition:
 		a.dropPartitions = append(a.dropPartitions, c)
 		return nil
@@ -326,16 +342,14 @@ func (a *alteration) accepted(c *ast.AlterCmd) error {
 		return checkStorage(a.text, ast.Ident{}, c.Name)
 	case ast.SetAccessMethod:
 		return checkStorage(a.text, c.Name, ast.Ident{})
-	case ast.DropExpression, ast.DropIdentity:
+	case ast.DropExpression:
 		if _, _, err := a.target(c); err != nil {
 			return err
 		}
 		if c.IfExists {
 			return nil
 		}
-		return pgerr.New(pgerr.ObjectNotInPrerequisiteState, "column %q of relation %q is not a generated or identity column", c.Path[0].Name, a.rel.Name())
-	case ast.AddIdentity, ast.AlterIdentity:
-		return refuse("IDENTITY")
+		return pgerr.New(pgerr.ObjectNotInPrerequisiteState, "column %q of relation %q is not a stored generated column", c.Path[0].Name, a.rel.Name())
 	case ast.AlterConstraint:
 		return refuse("ALTER CONSTRAINT")
 	case ast.AddPartition:
@@ -364,12 +378,20 @@ func (a *alteration) accepted(c *ast.AlterCmd) error {
 	return refuse(words)
 }
 
-// checkRole refuses a role that does not exist.
+// checkRole refuses an owner that does not exist, or that would have to be remembered:
+// objects have no owner of their own, and belong to superusers and whoever asks.
 func (s *Session) checkRole(r *ast.RoleSpec) error {
-	if r == nil || r.Name.Empty() || s.roleExists(r.Name.Name) {
+	if r == nil || r.Name.Empty() {
 		return nil
 	}
-	return pgerr.New(pgerr.UndefinedObject, "role %q does not exist", r.Name.Name)
+	name := r.Name.Name
+	switch m := s.roles(s.ctx); {
+	case name == s.userName(), s.superName(m, name):
+		return nil
+	case m.Role(name) != nil:
+		return pgerr.New(pgerr.FeatureNotSupported, "role %q cannot own objects: owners other than superusers are not supported yet", name)
+	}
+	return noRole(name)
 }
 
 func deref(s *string) string {
@@ -391,6 +413,11 @@ func (a *alteration) stage(ctx context.Context) error {
 		}
 	}
 	schemaName, name := a.rel.Schema(), a.rel.Name()
+	if a.removed != nil {
+		if err := a.removed.drop(ctx, a.out); err != nil {
+			return err
+		}
+	}
 	alter := func(changes []schema.Change) error {
 		if len(changes) == 0 {
 			return nil
@@ -462,10 +489,14 @@ func (s *Session) renameTable(ctx context.Context, ed catalog.Editor, rel catalo
 		}
 		return pgerr.New(pgerr.DuplicateTable, "relation %q already exists", to)
 	}
+	store, err := s.renameIn(ctx, planner.ViewChange{Schema: rel.Schema(), Name: rel.Name(), NewSchema: toSchema, NewName: to})
+	if err != nil {
+		return err
+	}
 	if err := ed.RenameTable(ctx, rel.Schema(), rel.Name(), toSchema, to); err != nil {
 		return s.ddlError(err, toSchema, to)
 	}
-	return nil
+	return store()
 }
 
 // addConstraint is ADD CONSTRAINT.

@@ -47,7 +47,7 @@ func (a *alteration) addColumn(ctx context.Context, c *ast.AlterCmd) error {
 	a.notes = append(a.notes, d.notes...)
 	col := d.cols[0]
 	if nested {
-		if len(pending)+len(defaults) > 0 || col.typ.pg != "" {
+		if len(pending)+len(defaults)+len(d.sequences) > 0 || col.typ.pg != "" {
 			return errAt(a.text, c.Pos, pgerr.FeatureNotSupported, "a nested field takes no constraints and no type that Paimon lacks")
 		}
 		add := schema.AddColumn{Path: path, Type: col.typ.stored.WithNotNull(false), Comment: col.comment, Move: place(x.First, x.After)}
@@ -56,12 +56,21 @@ func (a *alteration) addColumn(ctx context.Context, c *ast.AlterCmd) error {
 	f := types.Field{Name: name}
 	opts := map[string]string{}
 	for _, p := range defaults {
-		def, err := bindDefault(ctx, a.text, name, col.typ, p.k.Expr, a.set.opts)
+		def, err := a.s.defaultOf(ctx, a.text, name, col.typ, p.k.Expr, a.set.opts)
 		if err != nil {
 			return err
 		}
 		col.def = def
 		def.apply(&f, opts)
+	}
+	if len(d.sequences) > 0 {
+		if err := a.s.makeSequences(ctx, a.rel.Schema(), a.rel.Name(), d.sequences); err != nil {
+			return err
+		}
+		col.def.apply(&f, opts)
+		if col.identity != "" {
+			opts[catalog.IdentityOption(name)] = col.identity
+		}
 	}
 	add := schema.AddColumn{Path: path, Type: col.typ.stored.WithNotNull(false), Comment: col.comment, Move: place(x.First, x.After)}
 	if f.HasDefault {
@@ -107,7 +116,11 @@ func (a *alteration) fillColumn(ctx context.Context, col defColumn, primary bool
 		if col.def == nil {
 			return a.containsNulls(col.name)
 		}
-		a.setColumn(col.name, col.def.expr)
+		value := col.def.expr
+		if col.identity != "" {
+			value = &ast.Default{} // no other may be given
+		}
+		a.setColumn(col.name, value)
 		if notNull {
 			a.verifyNotNull(col.name, col.name)
 		}
@@ -165,7 +178,7 @@ func (a *alteration) move(name string, first bool, after ast.Ident) error {
 }
 
 // dropColumn is DROP COLUMN. Constraints that name the column go with it.
-func (a *alteration) dropColumn(c *ast.AlterCmd) error {
+func (a *alteration) dropColumn(ctx context.Context, c *ast.AlterCmd) error {
 	path, f, err := a.target(c)
 	if err != nil {
 		if len(c.Path) > 0 && systemColumns[c.Path[0].Name] {
@@ -179,6 +192,21 @@ func (a *alteration) dropColumn(c *ast.AlterCmd) error {
 	}
 	if len(path) == 1 && slices.Contains(a.sch.PrimaryKeys, f.Name) {
 		return errAt(a.text, c.Pos, pgerr.FeatureNotSupported, "column %q of the primary key cannot be dropped", f.Name)
+	}
+	if len(path) == 1 {
+		if a.removed == nil {
+			if a.removed, err = a.s.newRemoval(ctx); err != nil {
+				return err
+			}
+		}
+		what := "column " + ast.QuoteIdent(f.Name) + " of " + a.s.described(ctx, 'r', a.rel.Schema(), a.rel.Name())
+		a.removed.follow(ctx, a.rel.Schema(), a.rel.Name(), f.Name, what)
+		if err := a.removed.allow(c.Cascade, what); err != nil {
+			return err
+		}
+		if err := a.followColumn(ctx, f.Name, ""); err != nil {
+			return err
+		}
 	}
 	if err := a.do(&a.before, schema.DropColumn{Path: path}); err != nil {
 		if c.IfExists && pgerr.Is(err, pgerr.UndefinedColumn) {
@@ -199,9 +227,16 @@ func (a *alteration) setDefault(ctx context.Context, c *ast.AlterCmd) error {
 	if err != nil {
 		return err
 	}
+	hint := ""
+	if c.Op == ast.DropDefault {
+		hint = "Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead."
+	}
+	if err := a.identityOnly(f, hint); err != nil {
+		return err
+	}
 	var def *columnDefault
 	if c.Op == ast.SetDefault {
-		if def, err = bindDefault(ctx, a.text, f.Name, a.typeOf(f), c.Expr, a.set.opts); err != nil {
+		if def, err = a.s.defaultOf(ctx, a.text, f.Name, a.typeOf(f), c.Expr, a.set.opts); err != nil {
 			return err
 		}
 	}
@@ -257,6 +292,11 @@ func (a *alteration) dropNotNull(c *ast.AlterCmd) error {
 	}
 	if len(path) == 1 && slices.Contains(a.sch.PrimaryKeys, f.Name) {
 		return pgerr.New(pgerr.InvalidTableDefinition, "column %q is in a primary key", f.Name)
+	}
+	if len(path) == 1 {
+		if err := a.identityOnly(f, ""); err != nil {
+			return err
+		}
 	}
 	return a.do(&a.before, schema.UpdateNullability{Path: path})
 }
@@ -318,8 +358,21 @@ func (a *alteration) alterType(ctx context.Context, c *ast.AlterCmd) error {
 	if to.note != "" {
 		a.notes = append(a.notes, to.note)
 	}
+	if len(path) == 1 && catalog.IdentityOf(f.Name, a.sch.Options) != "" {
+		if err := a.identityType(ctx, f.Name, to); err != nil {
+			return err
+		}
+	}
 	if len(path) > 1 {
 		return a.nestedType(ctx, c, path, to)
+	}
+	on, err := a.s.viewsOn(ctx, a.rel.Schema(), a.rel.Name(), f.Name)
+	if err != nil {
+		return err
+	}
+	if len(on) > 0 {
+		return pgerr.New(pgerr.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
+			WithDetail("rule _RETURN on %s depends on column %q", a.s.described(ctx, 'v', on[0].Schema(), on[0].Name()), f.Name)
 	}
 	from := a.typeOf(f)
 	ref := &ast.ColumnRef{Parts: ast.Name{{Name: f.Name, Quoted: true}}, Loc: ast.At(c.Pos)}

@@ -25,6 +25,7 @@ type tableDef struct {
 	comment      string
 	set          constraintSet
 	notes        []string // notices
+	sequences    []newSequence
 	hasPrimary   bool
 }
 
@@ -36,6 +37,8 @@ type defColumn struct {
 	isNull  bool // NULL was written
 	def     *columnDefault
 	comment string
+	// identity is a for GENERATED ALWAYS AS IDENTITY, d for BY DEFAULT.
+	identity string
 }
 
 func (s *Session) newTableDef(text, schemaName, name string) *tableDef {
@@ -126,7 +129,7 @@ func (d *tableDef) build(ctx context.Context, st *ast.CreateTable) error {
 	}
 	for _, p := range defaults {
 		c := d.column(p.columns[0].Name)
-		def, err := bindDefault(ctx, d.text, c.name, c.typ, p.k.Expr, d.set.opts)
+		def, err := d.s.defaultOf(ctx, d.text, c.name, c.typ, p.k.Expr, d.set.opts)
 		if err != nil {
 			return err
 		}
@@ -155,7 +158,7 @@ func (d *tableDef) addColumn(x *ast.ColumnDef, pending, defaults *[]pendingConst
 	if err := checkCollation(d.text, x.Collation); err != nil {
 		return err
 	}
-	ct, err := resolveColumnType(d.text, x.Name.Name, x.Type)
+	ct, err := definedColumnType(d.text, x.Name.Name, x.Type)
 	if err != nil {
 		return err
 	}
@@ -167,6 +170,11 @@ func (d *tableDef) addColumn(x *ast.ColumnDef, pending, defaults *[]pendingConst
 		d.note(ct.note)
 	}
 	hasDefault := false
+	serial := isSerial(x.Type)
+	if serial {
+		d.serialColumn(&c)
+		hasDefault = true
+	}
 	for _, k := range x.Constraints {
 		conflict := func() error {
 			return errAt(d.text, k.Pos, pgerr.SyntaxError, "conflicting NULL/NOT NULL declarations for column %q of table %q", c.name, d.name)
@@ -183,12 +191,27 @@ func (d *tableDef) addColumn(x *ast.ColumnDef, pending, defaults *[]pendingConst
 			}
 			c.notNull = true
 		case ast.ConstraintDefault:
+			if c.identity != "" {
+				return errAt(d.text, k.Pos, pgerr.SyntaxError, "both default and identity specified for column %q of table %q", c.name, d.name)
+			}
 			if hasDefault {
 				return errAt(d.text, k.Pos, pgerr.SyntaxError, "multiple default values specified for column %q of table %q", c.name, d.name)
 			}
 			hasDefault = true
 			*defaults = append(*defaults, pendingConstraint{k, []ast.Ident{x.Name}})
-		case ast.ConstraintIdentity, ast.ConstraintGenerated, ast.ConstraintExclude, ast.ConstraintWatermark:
+		case ast.ConstraintIdentity:
+			switch {
+			case c.identity != "":
+				return errAt(d.text, k.Pos, pgerr.SyntaxError, "multiple identity specifications for column %q of table %q", c.name, d.name)
+			case hasDefault:
+				return errAt(d.text, k.Pos, pgerr.SyntaxError, "both default and identity specified for column %q of table %q", c.name, d.name)
+			case c.isNull:
+				return conflict()
+			}
+			if err := d.identityColumn(&c, k); err != nil {
+				return err
+			}
+		case ast.ConstraintGenerated, ast.ConstraintExclude, ast.ConstraintWatermark:
 			return refuseConstraint(d.text, k)
 		case ast.ConstraintCheck, ast.ConstraintPrimaryKey, ast.ConstraintUnique, ast.ConstraintForeignKey:
 			*pending = append(*pending, pendingConstraint{k, []ast.Ident{x.Name}})
@@ -200,8 +223,8 @@ func (d *tableDef) addColumn(x *ast.ColumnDef, pending, defaults *[]pendingConst
 // refuseConstraint is the error of constraints that are not done.
 func refuseConstraint(text string, k *ast.Constraint) error {
 	what := map[ast.ConstraintKind]string{
-		ast.ConstraintIdentity: "identity columns are", ast.ConstraintGenerated: "generated columns are",
-		ast.ConstraintExclude: "EXCLUDE constraints are", ast.ConstraintWatermark: "watermarks are",
+		ast.ConstraintGenerated: "generated columns are",
+		ast.ConstraintExclude:   "EXCLUDE constraints are", ast.ConstraintWatermark: "watermarks are",
 	}[k.Kind]
 	return errAt(text, k.Pos, pgerr.FeatureNotSupported, "%s not supported yet", what)
 }
@@ -389,6 +412,9 @@ func (d *tableDef) table() *schema.Table {
 		if c.typ.pg != "" {
 			t.Options[pgTypeOption(c.name)] = c.typ.pg
 		}
+		if c.identity != "" {
+			t.Options[catalog.IdentityOption(c.name)] = c.identity
+		}
 		t.Fields = append(t.Fields, f)
 	}
 	for _, c := range d.set.list {
@@ -421,6 +447,11 @@ func (s *Session) runCreateTable(ctx context.Context, text string, st *ast.Creat
 		}
 		return pgerr.New(pgerr.DuplicateTable, "relation %q already exists", name)
 	}
+	if exists {
+		if err := s.isTable(ctx, schemaName, name); err != nil {
+			return err
+		}
+	}
 	d := s.newTableDef(text, schemaName, name)
 	if err := d.build(ctx, st); err != nil {
 		return err
@@ -430,6 +461,18 @@ func (s *Session) runCreateTable(ctx context.Context, text string, st *ast.Creat
 	}
 	if temp {
 		s.keepTemp(name, st.OnCommit)
+	}
+	return nil
+}
+
+// isTable refuses to replace a view or sequence by a table.
+func (s *Session) isTable(ctx context.Context, schemaName, name string) error {
+	rel, err := s.catalog().Resolve(ctx, schemaName, name, catalog.ResolveOptions{})
+	if err != nil {
+		return s.ddlError(err, schemaName, name)
+	}
+	if _, ok := rel.(catalog.TableInfo); !ok {
+		return pgerr.New(pgerr.WrongObjectType, "%q is not a table", name)
 	}
 	return nil
 }
@@ -461,6 +504,9 @@ func (s *Session) createTable(ctx context.Context, d *tableDef, replace bool, ou
 	}
 	if err := ed.CreateTable(ctx, d.schema, d.name, t); err != nil {
 		return s.ddlError(err, d.schema, d.name)
+	}
+	if err := s.makeSequences(ctx, d.schema, d.name, d.sequences); err != nil {
+		return err
 	}
 	d.tell(out)
 	return nil

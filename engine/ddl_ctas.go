@@ -204,7 +204,7 @@ func (s *Session) fillTable(ctx context.Context, schemaName, name string, pl *pl
 		slots[i] = i
 	}
 	m, err := s.newModifier(ctx, &planner.PlannedModify{
-		Modify:    &plan.Modify{Op: plan.InsertOp, Target: t, Alias: name, Source: pl.frag, Action: -1, New: slots, File: -1, Pos: -1},
+		Modify:    &plan.Modify{Op: plan.InsertOp, Target: t, Alias: name, Source: pl.frag, Action: -1, New: slots, File: -1, Pos: -1, RowID: -1},
 		Relations: []catalog.Relation{rel},
 	}, nil)
 	if err != nil {

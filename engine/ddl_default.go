@@ -93,6 +93,20 @@ func bindDefault(ctx context.Context, text, column string, t columnType, e ast.E
 	return &columnDefault{text: parenthesised(e), expr: e}, nil
 }
 
+// defaultOf is bindDefault where sequences are named: the default keeps to them
+// whatever they are called later.
+func (s *Session) defaultOf(ctx context.Context, text, column string, t columnType, e ast.Expr, o planner.Options) (*columnDefault, error) {
+	d, err := bindDefault(ctx, text, column, t, e, o)
+	if err != nil || d == nil || d.constant {
+		return d, err
+	}
+	x, ok, err := s.byOID(ctx, e)
+	if err != nil || !ok {
+		return d, err
+	}
+	return &columnDefault{text: parenthesised(x), expr: x}, nil
+}
+
 // castName names a type without its modifiers, for text that is SQL.
 func castName(t types.Type) string {
 	t.Mod = 0

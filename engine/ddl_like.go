@@ -47,7 +47,13 @@ func (d *tableDef) addLike(ctx context.Context, l *ast.LikeTable) error {
 		if inc["COMMENTS"] {
 			col.comment = c.Description
 		}
-		if inc["DEFAULTS"] {
+		if id := catalog.IdentityOf(c.Name, options); id != "" {
+			if inc["IDENTITY"] {
+				if err := d.likeIdentity(ctx, &col, rel, id); err != nil {
+					return err
+				}
+			}
+		} else if inc["DEFAULTS"] {
 			if text, constant, ok := catalog.DefaultOf(c.Field, options); ok {
 				col.def = &columnDefault{text: text, constant: constant}
 			}
@@ -102,7 +108,7 @@ func (d *tableDef) addLike(ctx context.Context, l *ast.LikeTable) error {
 	}
 	if inc["OPTIONS"] {
 		for k, v := range options {
-			if k != "path" && !strings.HasPrefix(k, "pg-type.") && !strings.HasPrefix(k, "pg-default.") && !strings.HasPrefix(k, "pg-constraint.") && !strings.HasPrefix(k, catalog.IndexPrefix) {
+			if k != "path" && !strings.HasPrefix(k, "pg-type.") && !strings.HasPrefix(k, "pg-default.") && !strings.HasPrefix(k, "pg-identity.") && !strings.HasPrefix(k, "pg-constraint.") && !strings.HasPrefix(k, catalog.IndexPrefix) {
 				d.options[k] = v
 			}
 		}
@@ -114,7 +120,7 @@ func (d *tableDef) addLike(ctx context.Context, l *ast.LikeTable) error {
 func likeWords(what string) []string {
 	switch w := strings.ToUpper(what); w {
 	case "ALL":
-		return []string{"COMMENTS", "CONSTRAINTS", "DEFAULTS", "INDEXES", "OPTIONS", "PARTITIONS"}
+		return []string{"COMMENTS", "CONSTRAINTS", "DEFAULTS", "IDENTITY", "INDEXES", "OPTIONS", "PARTITIONS"}
 	default:
 		return []string{w}
 	}

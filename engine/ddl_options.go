@@ -20,7 +20,7 @@ import (
 // optionFamilies are prefixes of options whose names hold a column or a key of
 // some other program.
 var optionFamilies = []string{
-	"fields.", "file-index.", "parquet.", "orc.", "avro.", "csv.", "json.", "lance.", "vortex.", "metadata.iceberg.", "pg-type.", "pg-default.", "pg-constraint.", catalog.IndexPrefix,
+	"fields.", "file-index.", "parquet.", "orc.", "avro.", "csv.", "json.", "lance.", "vortex.", "metadata.iceberg.", "pg-type.", "pg-default.", "pg-identity.", "pg-constraint.", catalog.IndexPrefix,
 	"partition.", "file.compression.per.level", "file.format.per.level", "blob-descriptor.", "lookup.", "sink.", "scan.", "source.",
 	"hive.", "spark.", "flink.", "read.", "write.", "format.", "delta.", "variant.", "vector.", "schema.", "tag.", "commit.", "cdc.",
 	"jdbc.", "fs.", "s3.", "oss.", "hadoop.", "dfs.", "rest.", "consumer.", "end-input.",

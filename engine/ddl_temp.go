@@ -80,11 +80,14 @@ func (s *Session) dropTemp(ctx context.Context) error {
 		return err
 	}
 	for _, name := range names {
-		ed, err := s.editorOf(ctx, s.temp.schema)
+		rel, err := s.tempCatalog().Resolve(ctx, s.temp.schema, name, catalog.ResolveOptions{})
+		if missing(err) {
+			continue // owned by one that is gone
+		}
 		if err != nil {
 			return err
 		}
-		if err := ed.DropTable(ctx, s.temp.schema, name); err != nil {
+		if err := s.dropRelation(ctx, rel); err != nil {
 			return err
 		}
 	}
@@ -155,11 +158,15 @@ func (s *Session) endTemp(ctx context.Context) error {
 			return err
 		}
 		if s.temp.onCommit[name] == ast.OnCommitDrop {
-			ed, err := s.editorOf(ctx, s.temp.schema)
+			r, err := s.newRemoval(ctx)
 			if err != nil {
 				return err
 			}
-			if err := ed.DropTable(ctx, s.temp.schema, name); err != nil {
+			r.follow(ctx, s.temp.schema, name, "", "")
+			if err := r.drop(ctx, nil); err != nil {
+				return err
+			}
+			if err := s.dropRelation(ctx, rel); err != nil {
 				return err
 			}
 		}

@@ -163,7 +163,7 @@ func showCreate(t *testing.T, e *Engine, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sql, err := createStatement(rel)
+	sql, err := new(Session).createStatement(t.Context(), rel)
 	if err != nil {
 		t.Fatal(err)
 	}

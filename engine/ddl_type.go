@@ -39,13 +39,35 @@ var serialTypes = map[string]bool{
 	"serial": true, "serial2": true, "serial4": true, "serial8": true, "smallserial": true, "bigserial": true,
 }
 
+// isSerial reports whether a type is such a shorthand.
+func isSerial(tn *ast.TypeName) bool {
+	return tn != nil && len(tn.Args) == 0 && len(tn.Fields) == 0 && len(tn.Name) == 1 && !tn.System && serialTypes[strings.ToLower(tn.Name.Last())]
+}
+
+// definedColumnType is resolveColumnType of a new column, which may be a serial one.
+func definedColumnType(text, column string, tn *ast.TypeName) (columnType, error) {
+	if !isSerial(tn) {
+		return resolveColumnType(text, column, tn)
+	}
+	if len(tn.Bounds) > 0 {
+		return columnType{}, pgerr.New(pgerr.FeatureNotSupported, "array of serial is not implemented")
+	}
+	t := types.Of(types.Int4)
+	switch strings.ToLower(tn.Name.Last()) {
+	case "smallserial", "serial2":
+		t = types.Of(types.Int2)
+	case "bigserial", "serial8":
+		t = types.Of(types.Int8)
+	}
+	return storedType(column, t, 0)
+}
+
 // resolveColumnType finds the type of a column. text is the statement's.
 func resolveColumnType(text, column string, tn *ast.TypeName) (columnType, error) {
 	name := strings.ToLower(tn.Name.Last())
 	if len(tn.Args) == 0 && len(tn.Fields) == 0 && (len(tn.Name) == 1 || tn.Name[0].Name == "pg_catalog") {
 		if serialTypes[name] && !tn.System {
-			return columnType{}, errAt(text, tn.Pos, pgerr.FeatureNotSupported, "type %s is not supported yet", name).
-				WithHint("There are no sequences yet: use bigint and give the values.")
+			return columnType{}, errAt(text, tn.Pos, pgerr.UndefinedObject, "type %q does not exist", tn.Name.Last())
 		}
 		if refusedTypes[name] {
 			return columnType{}, errAt(text, tn.Pos, pgerr.FeatureNotSupported, "columns of type %s are not supported", name).

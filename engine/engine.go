@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path"
-	"runtime"
 	"runtime/debug"
 	"sort"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/metrics"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -70,8 +70,10 @@ type Engine struct {
 	log     *slog.Logger
 	started time.Time
 	plans   *planCache
-	stats   *counters
-	locks   *lockManager
+	// roleCache is the model of the roles as they were read last.
+	roleCache atomic.Pointer[roleState]
+	stats     *counters
+	locks     *lockManager
 
 	complaints sync.Map // about statistics files, by their text
 
@@ -124,7 +126,7 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 		cfg.MaxConnections = 100
 	}
 	if cfg.Slots == 0 {
-		cfg.Slots = runtime.GOMAXPROCS(0)
+		cfg.Slots = cores.Count()
 	}
 	if cfg.MaxMemory == 0 {
 		cfg.MaxMemory = machineMemory() / 2
@@ -311,6 +313,10 @@ func (e *Engine) openSession(st Startup) (*Session, error) {
 		return nil, pgerr.New(pgerr.InvalidCatalogName, "database %q does not exist", st.Database).
 			WithHint("The warehouse answers to the name %q.", "paimon")
 	}
+	m := e.roles(e.ctx)
+	if err := s.mayOpen(m); err != nil {
+		return nil, err
+	}
 	if err := s.applyStartup(st.Params); err != nil {
 		return nil, err
 	}
@@ -321,6 +327,9 @@ func (e *Engine) openSession(st Startup) (*Session, error) {
 	}
 	if len(e.sessions) >= e.cfg.MaxConnections {
 		return nil, pgerr.New(pgerr.TooManyConnections, "sorry, too many clients already")
+	}
+	if err := e.underLimit(m, st.User); err != nil {
+		return nil, err
 	}
 	for {
 		if e.lastPID++; e.lastPID <= 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/function"
+	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
 
@@ -24,6 +25,8 @@ type stmtEnv struct {
 	user      string
 	// explicit are the schemas of search_path that exist. Few statements ask.
 	explicit func() []string
+	// sequences are those that were looked up, by OID.
+	sequences sync.Map
 }
 
 var (
@@ -240,6 +243,23 @@ func (e *stmtEnv) NamespaceName(ctx context.Context, oid uint32) (string, bool) 
 }
 
 func (e *stmtEnv) Text(ctx context.Context, fn string, args []types.Datum) (*string, error) {
+	if fn == "pg_get_serial_sequence" && len(args) == 2 {
+		table, _ := args[0].(string)
+		column, _ := args[1].(string)
+		return e.serialSequence(ctx, table, column)
+	}
+	if fn == "pg_get_viewdef" && len(args) > 0 {
+		if name, ok := args[0].(string); ok {
+			oid, found, err := e.RelationOID(ctx, name)
+			if err == nil && !found {
+				err = pgerr.New(pgerr.UndefinedTable, "relation %q does not exist", name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			args = append([]types.Datum{int64(oid)}, args[1:]...)
+		}
+	}
 	return pgcatalog.Text(ctx, e.s.sources(), fn, args)
 }
 
@@ -318,7 +338,7 @@ func (e *stmtEnv) oidName(ctx context.Context, k types.Kind, oid int64) (string,
 }
 
 // Action performs the functions that do something to the server.
-func (e *stmtEnv) Action(_ context.Context, fn string, args []types.Datum) (types.Datum, error) {
+func (e *stmtEnv) Action(ctx context.Context, fn string, args []types.Datum) (types.Datum, error) {
 	pid := func() (*Session, bool) {
 		if len(args) == 0 {
 			return nil, false
@@ -331,18 +351,28 @@ func (e *stmtEnv) Action(_ context.Context, fn string, args []types.Datum) (type
 		return s, s != nil
 	}
 	switch fn {
+	case "nextval", "currval", "lastval", "setval":
+		return e.sequenceCall(ctx, fn, args)
 	case "pg_cancel_backend":
 		s, ok := pid()
 		if ok {
+			if err := e.s.mayStop(ctx, s, false); err != nil {
+				return nil, err
+			}
 			s.interrupt(errCanceled())
 		}
 		return ok, nil
 	case "pg_terminate_backend":
 		s, ok := pid()
 		if ok {
+			if err := e.s.mayStop(ctx, s, true); err != nil {
+				return nil, err
+			}
 			s.terminate(errShutdown())
 		}
 		return ok, nil
+	case "pg_has_role":
+		return e.s.hasRole(ctx, args)
 	case "pg_reload_conf", "pg_rotate_logfile":
 		return true, nil
 	case "pg_postmaster_start_time":
@@ -363,28 +393,26 @@ func (x *sources) User() string             { return x.s.userName() }
 func (x *sources) Catalog() catalog.Catalog { return x.s.catalog() }
 func (x *sources) StartTime() time.Time     { return x.s.eng.started }
 
-// Roles are the superuser and whoever is connected (trust lets any name in).
-func (x *sources) Roles() []pgcatalog.Role {
-	out := []pgcatalog.Role{{OID: 10, Name: "paimon", Super: true, CreateDB: true, CreateRole: true, Login: true, Repl: true}}
-	for _, n := range []string{x.s.user, x.s.userName()} {
-		known := false
-		for _, r := range out {
-			known = known || r.Name == n
-		}
-		if !known {
-			out = append(out, pgcatalog.Role{OID: catalog.OIDOf('u', "", n), Name: n, Super: true, CreateDB: true, CreateRole: true, Login: true})
-		}
+// ObjectName is the name of the view or sequence with an OID, as SQL.
+func (x *sources) ObjectName(ctx context.Context, oid uint32) (string, bool) {
+	rel, err := x.s.objectByOID(ctx, oid)
+	if err != nil || rel == nil {
+		return "", false
 	}
-	return out
+	return x.s.visibleName(ctx, rel.Schema(), rel.Name()), true
 }
 
-func (s *Session) roleExists(name string) bool {
-	for _, r := range s.sources().Roles() {
-		if r.Name == name {
-			return true
-		}
+// ViewText is pg_get_viewdef.
+func (x *sources) ViewText(ctx context.Context, v catalog.View, pretty bool) string {
+	cols := make([]string, len(v.Columns()))
+	for i, c := range v.Columns() {
+		cols[i] = c.Name
 	}
-	return false
+	visible := func(schemaName, name string) bool {
+		rel, err := x.s.newResolver().Relation(ctx, ast.Name{{Name: name, Quoted: true}}, catalog.ResolveOptions{})
+		return err == nil && rel.Schema() == schemaName
+	}
+	return planner.PrintView(ctx, v.Query(), cols, pretty, visible, x.s.planOptions())
 }
 
 func (x *sources) Settings() []pgcatalog.Setting {
@@ -414,11 +442,16 @@ func (x *sources) Settings() []pgcatalog.Setting {
 func (x *sources) Sessions() []pgcatalog.Session {
 	var out []pgcatalog.Session
 	waits := x.s.eng.locks.waits()
+	m := x.s.roles(x.s.ctx)
 	for _, s := range x.s.eng.list() {
 		app, _ := s.set.get("application_name")
 		s.mu.Lock()
 		a := s.act
 		s.mu.Unlock()
+		if !x.s.seesWork(m, s.user) {
+			out = append(out, pgcatalog.Session{PID: s.pid, User: s.user, Application: app, Database: s.database, Query: "<insufficient privilege>", Hidden: true})
+			continue
+		}
 		out = append(out, pgcatalog.Session{
 			PID: s.pid, User: s.user, Application: app, Remote: s.remote, Database: s.database, BackendStart: s.started,
 			XactStart: a.xactStart, QueryStart: a.queryStart, StateChg: a.changed, State: a.state, Query: a.query, WaitLock: waits[s.pid],
@@ -441,6 +474,17 @@ func (x *sources) Prepared() []pgcatalog.PreparedStatement {
 			ps.ParamTypes = append(ps.ParamTypes, t.OID())
 		}
 		out = append(out, ps)
+	}
+	return out
+}
+
+// Cursors are the session's portals: DECLAREd ones and, as in PostgreSQL, those that the
+// protocol bound.
+func (x *sources) Cursors() []pgcatalog.Cursor {
+	var out []pgcatalog.Cursor
+	for name, pt := range x.s.portals {
+		p := pt.impl.(*portal)
+		out = append(out, pgcatalog.Cursor{Name: name, Statement: pt.Prepared.SQL, Holdable: p.hold, Binary: p.binary, Scrolled: p.scroll != scrollNever, CreatedAt: p.at})
 	}
 	return out
 }

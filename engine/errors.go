@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/objects"
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/bitslice"
 	"github.com/paimon-sql/paimon-sql/index/dv"
@@ -248,6 +249,13 @@ var errorTable = []errorRule{
 		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").
 			WithDetail("%s.", upperFirst(err.Error())).WithHint("The transaction might succeed if retried.")
 	}),
+	sentinel("objects.ErrConflict", objects.ErrConflict, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").
+			WithDetail("%s.", upperFirst(err.Error())).WithHint("The transaction might succeed if retried.")
+	}),
+	sentinel("objects.ErrExhausted", objects.ErrExhausted, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.SequenceGeneratorLimitExceeded, "%s", err.Error())
+	}),
 	sentinel("catalog.ErrInvalidName", catalog.ErrInvalidName, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.InvalidName, "%s", err.Error())
 	}),
@@ -258,6 +266,9 @@ var errorTable = []errorRule{
 	sentinel("quota", syscall.EDQUOT, diskFull),
 	sentinel("fileio.ErrNotExist", fileio.ErrNotExist, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.DataCorrupted, "%s", err.Error())
+	}),
+	sentinel("fileio.ErrOvertaken", fileio.ErrOvertaken, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.SerializationFailure, "%s", err.Error()).WithHint("The transaction might succeed if retried.")
 	}),
 	sentinel("fileio.ErrExist", fileio.ErrExist, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.IOError, "%s", err.Error())
@@ -353,6 +364,7 @@ func isPanic(err error) bool {
 // internal is the error of a bug.
 func (e *Engine) internal(err error, sql string) *pgerr.Error {
 	id := fmt.Sprintf("%04x", nextID.Add(1))
+	sql = hidePassword(sql)
 	if len(sql) > 4096 {
 		sql = sql[:4096]
 	}

@@ -24,11 +24,9 @@ func readExplain(st *ast.Explain) (explainOptions, error) {
 		return 0
 	}
 	for _, opt := range st.Options {
-		on := optionOn(opt)
-		if opt.Name != "format" && opt.Value != nil {
-			if _, ok := parseBool(optionText(opt)); !ok {
-				return o, pgerr.New(pgerr.SyntaxError, "%s requires a Boolean value", opt.Name)
-			}
+		on, err := optionBool(opt)
+		if err != nil && opt.Name != "format" && opt.Name != "serialize" {
+			return o, err
 		}
 		switch opt.Name {
 		case "analyze", "analyse":
@@ -80,12 +78,28 @@ func (s *Session) runExplain(ctx, life context.Context, p *prepared, st *ast.Exp
 	if err != nil {
 		return nil, err
 	}
-	if !isQuery(st.Stmt) && !changesData(st.Stmt) {
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "EXPLAIN of %s is not supported yet", commandName(st.Stmt))
+	stmt, pl := st.Stmt, p.plan
+	if x, ok := st.Stmt.(*ast.Execute); ok {
+		// What is explained is the statement that it names, with its parameters.
+		impl, vals, ps, err := s.executed(ctx, p, x)
+		if err != nil {
+			return nil, err
+		}
+		if o.analyze && impl.stmt != nil {
+			if err := s.admit(impl.stmt); err != nil {
+				return nil, err
+			}
+		}
+		if impl, err = s.refresh(ctx, impl, ps); err != nil {
+			return nil, err
+		}
+		p, stmt, pl, args = impl, impl.stmt, impl.plan, vals
 	}
-	pl := p.plan
+	if !isQuery(stmt) && !changesData(stmt) {
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "EXPLAIN of %s is not supported yet", commandName(stmt))
+	}
 	if pl == nil {
-		if pl, err = s.plan(ctx, &prepared{stmt: st.Stmt, text: p.text, fixed: p.fixed, declared: p.declared}, nil); err != nil {
+		if pl, err = s.plan(ctx, &prepared{stmt: stmt, text: p.text, fixed: p.fixed, declared: p.declared}, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -517,11 +517,18 @@ func joined(s types.Schema, parts []*vec.Batch) *vec.Batch {
 	return out
 }
 
-// put inserts rows in SQL form.
-func (m *modifier) put(ctx context.Context, rows *vec.Batch) error {
+// put writes rows of an append table in SQL form anew; ids are those that they keep,
+// nil where rows have none.
+func (m *modifier) put(ctx context.Context, rows *vec.Batch, ids arrow.Array) error {
 	stored, err := toStored(m.rel, rows)
 	if err != nil {
 		return err
+	}
+	if ids != nil {
+		b := *stored
+		b.Cols = append(slices.Clone(b.Cols), ids)
+		b.Schema = append(slices.Clone(b.Schema), types.Field{ID: -1, Name: "_ROW_ID", Type: types.Of(types.Int8)})
+		stored = &b
 	}
 	return m.sink.add(ctx, stored, nil)
 }

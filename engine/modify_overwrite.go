@@ -157,7 +157,7 @@ func (s *Session) inPresent(rel catalog.Relation) error {
 		WithHint("RESET paimon.scan_version returns the session to the present.")
 }
 
-// runTruncate is TRUNCATE. RESTART IDENTITY has nothing to restart here.
+// runTruncate is TRUNCATE. What RESTART IDENTITY does is not undone by a rollback.
 func (s *Session) runTruncate(ctx context.Context, st *ast.Truncate) (*running, error) {
 	r := s.newResolver()
 	for _, t := range st.Tables {
@@ -171,6 +171,11 @@ func (s *Session) runTruncate(ctx context.Context, st *ast.Truncate) (*running, 
 		}
 		if err := s.empty(ctx, info, nil); err != nil {
 			return nil, err
+		}
+		if st.Restart {
+			if err := s.restartIdentity(ctx, info); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return &running{tag: fixedTag("TRUNCATE TABLE")}, nil

@@ -110,7 +110,11 @@ func (m *modifier) update(ctx context.Context, b *vec.Batch, idx []int32) (*vec.
 		if err := m.check(ctx, rows); err != nil {
 			return nil, err
 		}
-		if err := m.put(ctx, rows); err != nil {
+		var ids arrow.Array
+		if m.m.RowID >= 0 {
+			ids = vec.Take(vec.Decode(b.Cols[m.m.RowID]), idx)
+		}
+		if err := m.put(ctx, rows, ids); err != nil {
 			return nil, err
 		}
 		m.count += int64(rows.N)

@@ -22,10 +22,10 @@ func (s *Setting) bare(v string) string {
 func unsupported(st ast.Stmt) *pgerr.Error {
 	err := pgerr.New(pgerr.FeatureNotSupported, "%s is not supported yet", commandName(st))
 	switch commandName(st) {
-	case "VACUUM":
-		err.WithHint("Tables are compacted in the background; CALL sys.compact and sys.expire_snapshots do it now.")
 	case "CREATE DATABASE":
 		err.WithHint("There is one database, the warehouse; CREATE SCHEMA makes a Paimon database.")
+	case "CLUSTER":
+		err.WithHint("CALL sys.compact('t', order_strategy => 'order', order_by => 'a,b') sorts an append table.")
 	}
 	return err
 }
@@ -41,7 +41,7 @@ func writes(st ast.Stmt) (string, bool) {
 	case *ast.Copy:
 		return "COPY FROM", x.From
 	case *ast.Vacuum:
-		return commandName(st), x.AnalyzeOnly
+		return commandName(st), true
 	case *ast.Query:
 		if sel, ok := x.Body.(*ast.Select); ok && sel.Into != nil {
 			return "SELECT INTO", true
@@ -96,6 +96,9 @@ func commandName(st ast.Stmt) string {
 	case *ast.CreateTable:
 		return "CREATE TABLE"
 	case *ast.CreateTableAs:
+		if x.Materialized {
+			return "CREATE MATERIALIZED VIEW"
+		}
 		return "CREATE TABLE AS"
 	case *ast.CreateView:
 		return "CREATE VIEW"
@@ -127,16 +130,20 @@ func commandName(st ast.Stmt) string {
 	case *ast.CreateFunction:
 		return "CREATE FUNCTION"
 	case *ast.CreateRole:
-		return "CREATE " + x.Kind
+		return "CREATE ROLE"
 	case *ast.AlterRole:
-		return "ALTER " + x.Kind
+		return "ALTER ROLE"
 	case *ast.AlterSettings:
 		return "ALTER " + x.Kind
 	case *ast.Grant:
+		name := "GRANT"
 		if x.Revoke {
-			return "REVOKE"
+			name = "REVOKE"
 		}
-		return "GRANT"
+		if x.Kind == "" {
+			name += " ROLE"
+		}
+		return name
 	case *ast.CreateDatabase:
 		return "CREATE DATABASE"
 	case *ast.AlterDatabase:
@@ -178,6 +185,21 @@ func optionOn(o *ast.Option) bool {
 	}
 	b, ok := parseBool(optionText(o))
 	return ok && b
+}
+
+// optionBool is the value of an option that is on or off, on when it has none. As in
+// PostgreSQL words are not abbreviated, and of numbers only 0 and 1 will do.
+func optionBool(o *ast.Option) (bool, error) {
+	if o.Value == nil {
+		return true, nil
+	}
+	switch strings.ToLower(optionText(o)) {
+	case "true", "on", "1":
+		return true, nil
+	case "false", "off", "0":
+		return false, nil
+	}
+	return false, pgerr.New(pgerr.SyntaxError, "%s requires a Boolean value", o.Name)
 }
 
 // optionText is the value of an option as text.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/exec/vectorized"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
@@ -17,10 +18,18 @@ type portal struct {
 	depth int      // savepoints that were open when it was made
 	done  bool     // every row has been sent, or a utility statement has run
 	dead  bool     // its transaction failed
-	hold  bool     // a cursor WITH HOLD
+	hold  bool     // a cursor WITH HOLD; then kept says that its transaction is over
+	kept  bool
 	at    time.Time
-	// cursor: made by DECLARE; then sql is its text.
-	cursor bool
+	// cursor: made by DECLARE. scroll says whether it may move backward, binary that
+	// FETCH answers in binary.
+	cursor, binary bool
+	scroll         scrollMode
+	// row is the number of the row it stands on, 0 before the first; end: it stands
+	// behind row, which is the last.
+	row  int64
+	end  bool
+	tape *vectorized.Tape // rows that were read; nil: they pass through
 	// state is what a lookup reads; nil: the plan is executed.
 	state *pointState
 	one   *onePoint
@@ -36,6 +45,7 @@ func (p *portal) abandon() {
 		p.cancel(context.Canceled)
 	}
 	p.run.close()
+	p.tape.Close()
 }
 
 // Bind makes a portal of a prepared statement. The plan is checked against the
@@ -130,7 +140,20 @@ func (s *Session) Run(ctx context.Context, pt *Portal, maxRows int, out ResultSi
 	if maxRows < 0 {
 		maxRows = 0
 	}
-	rows, suspended, err := s.advance(ctx, pt, maxRows, out)
+	s.executing = pt
+	defer func() { s.executing = nil }()
+	n := int64(maxRows)
+	if n == 0 {
+		n = fetchAll
+	}
+	var rows int64
+	suspended := false
+	if p.cursor {
+		rows, err = s.forward(ctx, pt, n, out)
+		suspended = rows == n
+	} else {
+		rows, suspended, err = s.advance(ctx, pt, maxRows, out)
+	}
 	if err != nil || suspended {
 		return "", err
 	}
@@ -170,6 +193,8 @@ func (s *Session) advance(ctx context.Context, pt *Portal, maxRows int, out Resu
 		p.run = r
 	}
 	rows, suspended, err = p.run.send(ctx, maxRows, out)
+	p.row += rows
+	p.end = err == nil && !suspended
 	if err != nil || suspended {
 		return rows, suspended, err
 	}

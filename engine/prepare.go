@@ -126,7 +126,7 @@ func (s *Session) analyse(ctx context.Context, impl *prepared, p *Prepared) erro
 		}
 		impl.plan = pl
 		p.Params = pl.params
-		if cols == nil {
+		if _, declares := impl.stmt.(*ast.DeclareCursor); cols == nil && !declares {
 			p.Columns = pl.cols
 		}
 	}
@@ -145,6 +145,8 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Col
 			return st.Stmt, explainColumns(st), nil
 		}
 		return nil, explainColumns(st), nil
+	case *ast.DeclareCursor:
+		return st.Query, nil, checkDeclare(st)
 	case *ast.Show:
 		if st.All {
 			return nil, textCols("name", "setting", "description"), nil
@@ -171,14 +173,13 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Col
 		}
 		return nil, c.Columns, nil
 	case *ast.Transaction, *ast.Set, *ast.SetTransaction, *ast.SetConstraints, *ast.Reset, *ast.Deallocate, *ast.Prepare,
-		*ast.CloseCursor, *ast.DeclareCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable, *ast.Truncate, *ast.Reindex:
+		*ast.CloseCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable, *ast.Truncate, *ast.Reindex,
+		*ast.CreateRole, *ast.AlterRole, *ast.Grant:
 		return nil, nil, nil
 	case *ast.Copy:
 		return nil, nil, nil
 	case *ast.Vacuum:
-		if st.AnalyzeOnly {
-			return nil, nil, nil
-		}
+		return nil, nil, nil
 	case *ast.Call:
 		p, err := findProcedure(st)
 		if err != nil {
@@ -202,8 +203,11 @@ func (s *Session) refresh(ctx context.Context, impl *prepared, p *Prepared) (*pr
 		return impl, nil
 	}
 	sub := *impl
-	if e, ok := impl.stmt.(*ast.Explain); ok {
+	switch e := impl.stmt.(type) {
+	case *ast.Explain:
 		sub.stmt = e.Stmt
+	case *ast.DeclareCursor:
+		sub.stmt = e.Query
 	}
 	pl, err := s.plan(ctx, &sub, p.Params)
 	if err != nil {

@@ -100,7 +100,11 @@ func (r *resolver) Relation(ctx context.Context, name ast.Name, o catalog.Resolv
 
 func (r *resolver) find(ctx context.Context, name ast.Name, o catalog.ResolveOptions) (catalog.Relation, error) {
 	undefined := func(cause error) error {
-		return pgerr.Wrap(cause, pgerr.UndefinedTable, "relation %q does not exist", name.String())
+		err := pgerr.Wrap(cause, pgerr.UndefinedTable, "relation %q does not exist", name.String())
+		if strings.Contains(name[len(name)-1].Name, "$") {
+			err = err.WithHint("System tables are t$%s; a branch is t$branch_<name>.", strings.Join(catalog.SystemTables(), ", t$"))
+		}
+		return err
 	}
 	switch len(name) {
 	case 1:
@@ -155,6 +159,13 @@ func (r *resolver) inSchema(ctx context.Context, schema string, id ast.Ident, o 
 			return nil, catalog.ErrNoRelation
 		}
 		r.private = true
+		if schema == "pg_catalog" && (id.Name == "pg_authid" || id.Name == "pg_shadow") && !r.s.isSuper(ctx) {
+			kind := "table"
+			if rel.Kind() == 'v' {
+				kind = "view"
+			}
+			return nil, denied("permission denied for %s %s", kind, id.Name)
+		}
 		return rel, nil
 	}
 	if schema == r.s.tempSchema() {
@@ -209,7 +220,20 @@ func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.
 	if err := checkDynamic(o.Dynamic); err != nil {
 		return nil, err
 	}
-	rel, err := r.s.catalog().Resolve(ctx, schema, name, o)
+	base, err := r.baseOf(ctx, schema, name, o)
+	if err != nil {
+		return nil, err
+	}
+	asked := o
+	if base != nil {
+		if asked.At, asked.Until = base.At(), base.At().ID; asked.Until == 0 {
+			asked.Until = -1 // the table was empty
+		}
+	}
+	rel, err := r.s.catalog().Resolve(ctx, schema, name, asked)
+	if d, ok := rel.(catalog.Derived); ok && base != nil {
+		rel = d.Over(base)
+	}
 	if err != nil {
 		if len(o.Dynamic) > 0 && !known(err) { // a value that is no number, or two states at once
 			err = pgerr.Wrap(err, pgerr.InvalidParameterValue, "%s", err.Error())
@@ -227,6 +251,25 @@ func (r *resolver) pinnedIn(ctx context.Context, schema, name string, o catalog.
 	}
 	r.note(rel)
 	return rel, nil
+}
+
+// baseOf returns the table of a system table where the transaction keeps the states that
+// it reads: the system table shows the state that its table is, or will be, pinned to.
+// nil = what the name means is pinned for itself.
+func (r *resolver) baseOf(ctx context.Context, schema, name string, o catalog.ResolveOptions) (*catalog.TableRelation, error) {
+	table, system := name, ""
+	if i := strings.LastIndexByte(name, '$'); i > 0 {
+		table, system = name[:i], name[i+1:]
+	}
+	if r.keep == nil || system == "" || strings.HasPrefix(system, "branch_") || schema == "sys" || o.At.Kind != snapshot.Latest || o.At.ID != 0 || len(o.Dynamic) > 0 {
+		return nil, nil
+	}
+	rel, err := r.pinnedIn(ctx, schema, table, o)
+	if missing(err) {
+		return nil, nil // the error is about the whole name
+	}
+	base, _ := rel.(*catalog.TableRelation)
+	return base, err
 }
 
 // tuned is the relation that a name means without the hint, which only says how it is

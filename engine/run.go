@@ -22,13 +22,15 @@ type rowSource interface {
 
 // running is a started statement: rows still to come, if any, and its tag.
 type running struct {
-	cols   []Column
-	src    rowSource // nil: no rows
-	cur    *vec.Batch
-	off    int // live rows of cur already sent
-	tag    func(rows int64) string
-	onStop func()
-	retag  func(*outcome) func(int64) string // of a data-changing statement
+	cols []Column
+	// formats are those of a binary cursor's rows in a simple query; nil = text.
+	formats []int16
+	src     rowSource // nil: no rows
+	cur     *vec.Batch
+	off     int // live rows of cur already sent
+	tag     func(rows int64) string
+	onStop  func()
+	retag   func(*outcome) func(int64) string // of a data-changing statement
 	// utility statements cannot be continued or run again.
 	utility bool
 }
@@ -92,7 +94,7 @@ func (r *running) send(ctx context.Context, limit int, out ResultSink) (rows int
 			return rows, true, nil
 		}
 		if out != nil {
-			if err := out.Batch(ctx, part(b, r.off, n)); err != nil {
+			if err := out.Batch(ctx, vec.Part(b, r.off, n)); err != nil {
 				return rows, false, err
 			}
 		}
@@ -102,24 +104,6 @@ func (r *running) send(ctx context.Context, limit int, out ResultSink) (rows int
 		}
 	}
 	return rows, false, nil
-}
-
-// part is n live rows of b from the off-th on: a new header over the same
-// arrays.
-func part(b *vec.Batch, off, n int) *vec.Batch {
-	if off == 0 && n == b.Size() {
-		return b
-	}
-	c := *b
-	if b.Sel != nil {
-		c.Sel = b.Sel[off : off+n : off+n]
-		return &c
-	}
-	c.Sel = make([]uint16, n)
-	for i := range c.Sel {
-		c.Sel[i] = uint16(off + i)
-	}
-	return &c
 }
 
 // start makes a statement run. ctx is that of the call, life the one in which
@@ -228,7 +212,7 @@ func (s *Session) finish(ctx context.Context, p any, err *error, sql string, beg
 		s.eng.stats.statements.Add(1)
 		s.eng.stats.duration.Observe(d.Seconds())
 		if slow := s.set.use().slowStatement; slow >= 0 && d >= slow && s.eng.log.Enabled(ctx, slog.LevelInfo) {
-			s.eng.log.Info("slow statement", "conn", s.pid, "user", s.user, "db", s.database, "dur_ms", d.Milliseconds(), "stmt", sql)
+			s.eng.log.Info("slow statement", "conn", s.pid, "user", s.user, "db", s.database, "dur_ms", d.Milliseconds(), "stmt", hidePassword(sql))
 		}
 	}
 	if *err == nil {

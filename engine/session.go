@@ -25,12 +25,17 @@ type Session struct {
 	database string
 	remote   string
 	started  time.Time
+	// unlisted: the user is no role, and was let in as a superuser because no roles
+	// were stored.
+	unlisted bool
 
 	set     *settings
 	tx      transaction
 	stmts   map[string]*Prepared
 	portals map[string]*Portal
-	temp    *tempSpace // temporary tables; nil = none were made
+	// executing is the portal that Execute runs: CLOSE ALL leaves it.
+	executing *Portal
+	temp      *tempSpace // temporary tables; nil = none were made
 
 	out ResultSink // of the statement that runs, for notices from below
 
@@ -44,6 +49,8 @@ type Session struct {
 	act     activity
 	end     func() // ends the connection: see OnTerminate
 	closed  bool
+	// sequences is what nextval gave this session.
+	sequences sequenceValues
 }
 
 // activity is what pg_stat_activity shows.
@@ -61,6 +68,7 @@ func newSession(e *Engine, st Startup, secret uint32) *Session {
 	s.act = activity{state: "idle", changed: s.started}
 	s.ctx, s.cancel = context.WithCancelCause(e.ctx)
 	s.set.fixed["session_authorization"] = st.User
+	s.set.isSuper = func(user string) bool { return s.superName(s.roles(s.ctx), user) }
 	return s
 }
 
@@ -86,6 +94,11 @@ func (s *Session) applyStartup(params map[string]string) error {
 					return err
 				}
 				value = v
+			}
+			if key == "role" || key == "session_authorization" {
+				if err := s.mayBecome(key, value); err != nil {
+					return err
+				}
 			}
 			if err := s.set.set(name, value, false); err != nil {
 				return err
@@ -188,7 +201,7 @@ func (s *Session) work(ctx context.Context, sql string) (context.Context, func()
 	s.running = c.cancel
 	s.act.state, s.act.changed = "active", now
 	if sql != "" {
-		s.act.query, s.act.queryStart = sql, now
+		s.act.query, s.act.queryStart = hidePassword(sql), now
 	}
 	s.mu.Unlock()
 	if d := s.set.use().statementTimeout; d > 0 {
@@ -377,7 +390,7 @@ func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, 
 		}
 	}
 	if r.cols != nil {
-		if err := out.Columns(r.cols); err != nil {
+		if err := announce(out, r); err != nil {
 			return err
 		}
 	}

@@ -2,10 +2,10 @@ package engine
 
 import (
 	"fmt"
-	"runtime"
 	"sort"
 	"strings"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 )
 
@@ -173,7 +173,7 @@ func baseSettings() []Setting {
 		i("max_connections", "100", ScopeStart, 1, 262143, "", catConn, "Sets the maximum number of concurrent connections."),
 		i("max_identifier_length", "63", ScopeInternal, 63, 63, "", catPreset, "The maximum length of identifiers, in bytes."),
 		i("max_index_keys", "32", ScopeInternal, 32, 32, "", catPreset, "The maximum number of columns of an index."),
-		i("max_memory", "0", ScopeStart, 0, 1<<52, "B", catMem, "The memory that all queries together may use. Unless set, half of the machine's. Caches come on top, each with a part of it as its bound: pages of files an eighth; tables for lookups by key an eighth, at most 1GB; manifests an eighth and folded rows a sixteenth, at most 512MB."),
+		i("max_memory", "0", ScopeStart, 0, 1<<52, "B", catMem, "The memory that all queries together may use. Unless set, half of the machine's. Caches come on top, each with a part of it as its bound: pages of files an eighth; tables for lookups by key an eighth, at most 1GB; manifests an eighth and folded rows a sixteenth, at most 512MB; indexes of keys (dynamic buckets) a sixteenth and file indexes a thirty-second, at most 256MB; deletion vectors, the rows that they leave and what merges come to a sixty-fourth each, at most 64MB."),
 		i("max_parallel_workers_per_gather", "0", ScopeSession, 0, 1024, "", catPlanO, "Workers per query; 0 uses every CPU."),
 		i("max_prepared_transactions", "0", ScopeStart, 0, 262143, "", catConn, "Two-phase commit is not offered: always 0."),
 		i("max_stack_depth", "1024", ScopeSession, 64, 100000, "", catMem, "How deep expressions and queries may nest."),
@@ -253,7 +253,7 @@ func baseSettings() []Setting {
 				return v, nil
 			}
 		case "paimon.workers":
-			list[k].Max = int64(max(1024, runtime.NumCPU()))
+			list[k].Max = int64(max(1024, cores.Count()))
 		}
 	}
 	sort.SliceStable(list, func(i, j int) bool { return strings.ToLower(list[i].Name) < strings.ToLower(list[j].Name) })

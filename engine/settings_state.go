@@ -30,7 +30,10 @@ type settings struct {
 	// toldAt is the version of now when clients were last told of all, + 1.
 	toldAt uint64
 	memo   *derived // nil = compute again
-	tx     txModes
+	// isSuper reports whether a user is a superuser: the setting is_superuser. It must
+	// not ask for settings. nil = everybody is.
+	isSuper func(user string) bool
+	tx      txModes
 }
 
 type layers struct {
@@ -106,6 +109,13 @@ func (s *settings) value(key string) (string, bool) {
 			}
 			key = "default_transaction_deferrable"
 		}
+	}
+	if key == "is_superuser" && s.isSuper != nil {
+		user, _ := s.value("role")
+		if user == "none" || user == "" {
+			user, _ = s.value("session_authorization")
+		}
+		return onOff(s.isSuper(user)), true
 	}
 	for _, m := range []map[string]string{s.now.local, s.now.session, s.fixed, s.start} {
 		if v, ok := m[key]; ok {
@@ -450,6 +460,6 @@ func (s *settings) derive() *derived {
 		}
 	}
 	d.meaning = strings.Join([]string{str("search_path"), d.text.TimeZone, d.text.DateStyle, d.text.IntervalStyle, str("bytea_output"),
-		str("extra_float_digits"), str("paimon.fresh_reads"), d.scanVersion, str("role"), off.String(), str("sql_dialect"), str("max_stack_depth")}, "\x00")
+		str("extra_float_digits"), str("paimon.fresh_reads"), d.scanVersion, str("role"), str("session_authorization"), off.String(), str("sql_dialect"), str("max_stack_depth")}, "\x00")
 	return d
 }

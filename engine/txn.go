@@ -92,7 +92,11 @@ func (s *Session) failed(err error) {
 	}
 	if s.tx.status != txIdle {
 		for _, p := range s.portals {
-			p.impl.(*portal).abandon()
+			q := p.impl.(*portal)
+			// What is older than the last savepoint can be fetched from after ROLLBACK TO.
+			if !q.kept && (q.depth >= len(s.tx.saves) || s.tx.status == txImplicit) {
+				q.abandon()
+			}
 		}
 	}
 }
@@ -136,6 +140,10 @@ func (s *Session) commit(ctx context.Context) error {
 		s.endTx(false)
 		return err
 	}
+	if err := s.keepCursors(ctx); err != nil {
+		s.endTx(false)
+		return err
+	}
 	if err := s.publish(ctx); err != nil {
 		s.endTx(false)
 		return err
@@ -151,7 +159,11 @@ func (s *Session) commit(ctx context.Context) error {
 // endTx ends the transaction and frees its portals.
 func (s *Session) endTx(commit bool) {
 	for name, p := range s.portals {
-		if !p.impl.(*portal).hold || !commit {
+		if q := p.impl.(*portal); !q.kept {
+			if q.hold && commit && q.tape != nil { // see keepCursors
+				q.kept, q.depth = true, 0
+				continue
+			}
 			s.ClosePortal(name)
 		}
 	}
@@ -251,6 +263,10 @@ func (s *Session) transact(ctx context.Context, t *ast.Transaction, out ResultSi
 		}
 		s.tx.saves = s.tx.saves[:n]
 		s.set.release(n)
+		for _, p := range s.portals {
+			q := p.impl.(*portal)
+			q.depth = min(q.depth, n)
+		}
 		return "RELEASE", nil
 	case ast.TxRollbackTo:
 		if err := s.inBlock("ROLLBACK TO SAVEPOINT"); err != nil {
@@ -261,7 +277,7 @@ func (s *Session) transact(ctx context.Context, t *ast.Transaction, out ResultSi
 			return "", err
 		}
 		for name, p := range s.portals {
-			if p.impl.(*portal).depth > n {
+			if q := p.impl.(*portal); q.depth > n && !q.kept {
 				s.ClosePortal(name)
 			}
 		}

@@ -65,7 +65,7 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		s.CloseStatement(st.Name.Name)
 		return done("DEALLOCATE")
 	case *ast.DeclareCursor:
-		if err := s.runDeclare(ctx, p, st); err != nil {
+		if err := s.runDeclare(ctx, p, st, args, out); err != nil {
 			return nil, err
 		}
 		return done("DECLARE CURSOR")
@@ -74,7 +74,7 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 	case *ast.CloseCursor:
 		if st.Name.Empty() {
 			for name, c := range s.portals {
-				if c.impl.(*portal).cursor {
+				if c != s.executing {
 					s.ClosePortal(name)
 				}
 			}
@@ -107,6 +107,22 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 		if st.AnalyzeOnly {
 			return s.runAnalyze(ctx, st, out)
 		}
+		return s.runVacuum(ctx, st, out)
+	case *ast.CreateRole:
+		if err := s.runCreateRole(ctx, p.text, st, out); err != nil {
+			return nil, err
+		}
+		return done("CREATE ROLE")
+	case *ast.AlterRole:
+		if err := s.runAlterRole(ctx, p.text, st, out); err != nil {
+			return nil, err
+		}
+		return done("ALTER ROLE")
+	case *ast.Grant:
+		if err := s.runGrant(ctx, st, out); err != nil {
+			return nil, err
+		}
+		return done(commandName(st))
 	case *ast.Use:
 		return s.runUse(ctx, st)
 	case *ast.Reindex:
@@ -192,12 +208,15 @@ func (s *Session) setSetting(name, value string, local bool) error {
 		}
 		return s.setTxMode(key, value)
 	case "role":
-		if value != "none" && !s.roleExists(value) {
-			return pgerr.New(pgerr.InvalidParameterValue, "role %q does not exist", value)
+		if err := s.mayBecome(key, value); err != nil {
+			return err
 		}
 	case "session_authorization":
-		if !s.roleExists(value) {
-			return pgerr.New(pgerr.InvalidParameterValue, "role %q does not exist", value)
+		if err := s.mayBecome(key, value); err != nil {
+			return err
+		}
+		if err := s.set.set("role", "none", local); err != nil {
+			return err
 		}
 	}
 	return s.set.set(name, value, local)
@@ -208,6 +227,10 @@ func (s *Session) resetSetting(name string, local bool) error {
 	case "transaction_isolation", "transaction_read_only", "transaction_deferrable":
 		if s.tx.queried {
 			return pgerr.New(pgerr.ActiveSQLTransaction, "parameter %q cannot be reset", name)
+		}
+	case "session_authorization":
+		if err := s.set.reset("role", local); err != nil {
+			return err
 		}
 	}
 	return s.set.reset(name, local)
@@ -334,19 +357,10 @@ func (s *Session) runPrepare(ctx context.Context, p *prepared, st *ast.Prepare) 
 
 // runExecute is EXECUTE: the tag and rows are those of the statement.
 func (s *Session) runExecute(ctx, life context.Context, p *prepared, st *ast.Execute, out ResultSink) (*running, error) {
-	ps, err := s.Statement(st.Name.Name)
+	impl, args, ps, err := s.executed(ctx, p, st)
 	if err != nil {
 		return nil, err
 	}
-	if len(st.Args) != len(ps.Params) {
-		return nil, pgerr.New(pgerr.SyntaxError, "wrong number of parameters for prepared statement %q", ps.Name).
-			WithDetail("Expected %d parameters but got %d.", len(ps.Params), len(st.Args))
-	}
-	args, err := s.evaluate(ctx, st.Args, ps.Params, p.text)
-	if err != nil {
-		return nil, err
-	}
-	impl := ps.impl.(*prepared)
 	if impl.stmt != nil {
 		if err := s.admit(impl.stmt); err != nil {
 			return nil, err
@@ -357,6 +371,23 @@ func (s *Session) runExecute(ctx, life context.Context, p *prepared, st *ast.Exe
 		return nil, err
 	}
 	return s.start(ctx, life, fresh, args, out)
+}
+
+// executed returns the statement that EXECUTE names, with the values of its parameters.
+func (s *Session) executed(ctx context.Context, p *prepared, st *ast.Execute) (*prepared, []types.Datum, *Prepared, error) {
+	ps, err := s.Statement(st.Name.Name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if len(st.Args) != len(ps.Params) {
+		return nil, nil, nil, pgerr.New(pgerr.SyntaxError, "wrong number of parameters for prepared statement %q", ps.Name).
+			WithDetail("Expected %d parameters but got %d.", len(ps.Params), len(st.Args))
+	}
+	args, err := s.evaluate(ctx, st.Args, ps.Params, p.text)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return ps.impl.(*prepared), args, ps, nil
 }
 
 // evaluate computes expressions without columns, assigned to types.
@@ -378,13 +409,18 @@ func (s *Session) runDiscard(ctx context.Context, st *ast.Discard) (*running, er
 		if err := s.outsideBlock("DISCARD ALL"); err != nil {
 			return nil, err
 		}
-		for name := range s.portals {
-			s.ClosePortal(name)
+		for name, c := range s.portals {
+			if c != s.executing {
+				s.ClosePortal(name)
+			}
 		}
 		clear(s.stmts)
 		_ = s.set.reset("session_authorization", false)
 		_ = s.set.reset("role", false)
 		s.set.resetAll()
+	}
+	if st.What == "ALL" || st.What == "SEQUENCES" {
+		s.sequences.forget()
 	}
 	if st.What == "ALL" || st.What == "TEMP" {
 		if err := s.dropTemp(ctx); err != nil {

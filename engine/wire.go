@@ -59,6 +59,14 @@ type ResultSink interface {
 	ParameterStatus(name, value string)
 }
 
+// FormatSink is what a ResultSink offers for the one case in which a simple query
+// answers in binary: FETCH from a BINARY cursor. It is asked for with a type
+// assertion; without it the rows come in text.
+type FormatSink interface {
+	// ColumnsIn is ResultSink.Columns with a format code for each column.
+	ColumnsIn(cols []Column, formats []int16) error
+}
+
 // Startup are the parameters of a new connection.
 type Startup struct {
 	User, Database string

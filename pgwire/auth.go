@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"net"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 )
@@ -37,11 +39,34 @@ func (x *Exchange) TLS() *tls.ConnectionState {
 // Certificate returns the first certificate that the server showed, for channel
 // binding, or nil.
 func (x *Exchange) Certificate() []byte {
-	cfg := x.c.srv.cfg.TLS
+	cfg := x.c.tls
 	if cfg == nil || len(cfg.Certificates) == 0 || len(cfg.Certificates[0].Certificate) == 0 {
 		return nil
 	}
 	return cfg.Certificates[0].Certificate[0]
+}
+
+// Host is the client's address without the port.
+func (x *Exchange) Host() string {
+	host, _, err := net.SplitHostPort(x.Remote)
+	if err != nil {
+		return x.Remote
+	}
+	return host
+}
+
+// encryption is how PostgreSQL says in errors whether the connection is encrypted.
+func (x *Exchange) encryption() string {
+	if x.TLS() != nil {
+		return "SSL encryption"
+	}
+	return "no encryption"
+}
+
+// noEntry is the error of a client that no rule lets in.
+func (x *Exchange) noEntry() error {
+	return pgerr.New(pgerr.InvalidAuthorizationSpecification, "no pg_hba.conf entry for host \"%s\", user \"%s\", database \"%s\", %s",
+		x.Host(), x.User, x.Database, x.encryption())
 }
 
 // Kinds of the message R.
@@ -143,5 +168,17 @@ func (c *conn) authenticate() error {
 		return err // the socket, or a deadline
 	}
 	e.Severity = "FATAL"
+	// A wrong guess costs time, the more the more there were; the answer for a
+	// user who does not exist waits as long.
+	if e.Code == pgerr.InvalidPassword || e.Code == pgerr.InvalidAuthorizationSpecification {
+		d := c.srv.guesses.failed((&Exchange{Remote: c.start.Remote}).Host())
+		c.log.Info("authentication failed", "user", c.start.User, "db", c.start.Database, "code", e.Code.String())
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-c.ctx.Done():
+		}
+	}
 	return &fatalError{e}
 }

@@ -41,6 +41,12 @@ type conn struct {
 	cancel context.CancelCauseFunc
 	sess   Session
 	start  engine.Startup
+	tls    *tls.Config // of the encrypted connection
+
+	// waiting: no session yet; since: when it was accepted. Both are guarded by
+	// Server.mu.
+	waiting bool
+	since   time.Time
 
 	// skip is set after an error in the extended protocol: everything up to the
 	// next Sync is thrown away.
@@ -265,7 +271,8 @@ func (c *conn) linger() {
 
 // startTLS replaces the socket by an encrypted one.
 func (c *conn) startTLS() error {
-	t := tls.Server(c.nc, c.srv.cfg.TLS)
+	c.tls = c.srv.tlsConfig()
+	t := tls.Server(c.nc, c.tls)
 	if err := t.HandshakeContext(c.ctx); err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package pgwire
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/pbkdf2"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -12,79 +10,16 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
-	"strings"
-	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
+	"github.com/paimon-sql/paimon-sql/internal/scram"
 )
 
-// Verifier is what is kept of a password: enough to check it, not to be it.
-// Its text form is that of pg_authid.rolpassword:
-//
-//	SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey
-type Verifier struct {
-	Iterations                 int
-	Salt, StoredKey, ServerKey []byte
-}
-
-const scramIterations = 4096 // PostgreSQL's default
+// Verifier is what is kept of a password.
+type Verifier = scram.Verifier
 
 // NewVerifier makes the verifier of a password, with a fresh salt.
-func NewVerifier(password string) (Verifier, error) {
-	salt := make([]byte, 16)
-	rand.Read(salt) //nolint:errcheck // never fails
-	return makeVerifier(password, salt, scramIterations)
-}
-
-func makeVerifier(password string, salt []byte, iterations int) (Verifier, error) {
-	salted, err := pbkdf2.Key(sha256.New, saslPrep(password), salt, iterations, sha256.Size)
-	if err != nil {
-		return Verifier{}, err
-	}
-	stored := sha256.Sum256(sign(salted, []byte("Client Key")))
-	return Verifier{Iterations: iterations, Salt: salt, StoredKey: stored[:], ServerKey: sign(salted, []byte("Server Key"))}, nil
-}
-
-// String returns the text form.
-func (v Verifier) String() string {
-	e := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", v.Iterations, e(v.Salt), e(v.StoredKey), e(v.ServerKey))
-}
-
-// Check reports whether a password is the verifier's.
-func (v Verifier) Check(password string) bool {
-	w, err := makeVerifier(password, v.Salt, v.Iterations)
-	return err == nil && subtle.ConstantTimeCompare(v.StoredKey, w.StoredKey) == 1
-}
-
-// saslPrep prepares a password as PostgreSQL does, save for the characters that
-// SASLprep forbids, which PostgreSQL then takes as they are.
-func saslPrep(s string) string {
-	ascii := true
-	for i := range len(s) {
-		ascii = ascii && s[i] < 0x80
-	}
-	if ascii {
-		return s
-	}
-	return norm.NFKC.String(strings.Map(func(r rune) rune {
-		switch {
-		case r > 0x7f && unicode.Is(unicode.Zs, r):
-			return ' '
-		case r == 0xad || r == 0x34f || r >= 0x180b && r <= 0x180d || r >= 0x200b && r <= 0x200d || r == 0x2060 || r >= 0xfe00 && r <= 0xfe0f || r == 0xfeff:
-			return -1 // commonly mapped to nothing (RFC 3454, B.1)
-		}
-		return r
-	}, s))
-}
-
-func sign(key, msg []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	h.Write(msg)
-	return h.Sum(nil)
-}
+func NewVerifier(password string) (Verifier, error) { return scram.New(password) }
 
 // SCRAM authenticates by SCRAM-SHA-256 (RFC 5802, 7677), over TLS also with
 // channel binding to the server's certificate (RFC 5929, tls-server-end-point).
@@ -93,9 +28,11 @@ type SCRAM struct {
 	Lookup func(user string) (Verifier, bool)
 	// RequireTLS refuses clear text with 28000.
 	RequireTLS bool
-	// mock makes the salts of users that do not exist: the same one each time, so
-	// that nothing tells them from those who do.
-	mock [32]byte
+	// Secret, when it returns one, makes the salts of users that do not exist: the
+	// same one each time, also after a restart, so that nothing tells them from
+	// those who do.
+	Secret func() []byte
+	mock   [32]byte // else
 }
 
 // NewSCRAM makes a SCRAM authenticator.
@@ -117,9 +54,7 @@ func (s *SCRAM) Authenticate(_ context.Context, x *Exchange) error {
 		return pgerr.New(pgerr.ProtocolViolation, "malformed SCRAM message").WithDetail("%s", what)
 	}
 	if s.RequireTLS && x.TLS() == nil {
-		host, _, _ := strings.Cut(x.Remote, ":")
-		return pgerr.New(pgerr.InvalidAuthorizationSpecification,
-			"no pg_hba.conf entry for host \"%s\", user \"%s\", database \"%s\", no encryption", host, x.User, x.Database)
+		return x.noEntry()
 	}
 	offers := []string{scramPlain}
 	var binding []byte
@@ -128,9 +63,17 @@ func (s *SCRAM) Authenticate(_ context.Context, x *Exchange) error {
 			offers = []string{scramPlus, scramPlain}
 		}
 	}
-	v, known := s.Lookup(x.User)
-	if !known {
-		v = Verifier{Iterations: scramIterations, Salt: sign(s.mock[:], []byte(x.User))[:16], StoredKey: make([]byte, sha256.Size), ServerKey: make([]byte, sha256.Size)}
+	// The mock is made for everybody: known names must not be faster.
+	secret := s.mock[:]
+	if s.Secret != nil {
+		if k := s.Secret(); len(k) > 0 {
+			secret = k
+		}
+	}
+	v := scram.Mock(secret, x.User)
+	have, known := s.Lookup(x.User)
+	if known {
+		v = have
 	}
 
 	mech, first, err := x.SASL(offers...)
@@ -159,7 +102,7 @@ func (s *SCRAM) Authenticate(_ context.Context, x *Exchange) error {
 			return pgerr.New(pgerr.InvalidAuthorizationSpecification, "SCRAM channel binding negotiation error").
 				WithDetail("The client supports SCRAM channel binding but thinks the server does not.  However, this server does support channel binding.")
 		}
-	case strings.HasPrefix(flag, "p="):
+	case len(flag) > 1 && flag[:2] == "p=":
 		if mech != scramPlus {
 			return malformed("The client selected SCRAM-SHA-256 without channel binding, but the SCRAM message includes channel binding data.")
 		}
@@ -209,7 +152,7 @@ func (s *SCRAM) Authenticate(_ context.Context, x *Exchange) error {
 		return malformed("Malformed proof in client-final-message.")
 	}
 	auth := append(append(append(append(append([]byte(nil), bare...), ','), serverFirst...), ','), final[:i]...)
-	sig := sign(v.StoredKey, auth)
+	sig := scram.Sign(v.StoredKey, auth)
 	for k := range proof {
 		proof[k] ^= sig[k]
 	}
@@ -217,7 +160,7 @@ func (s *SCRAM) Authenticate(_ context.Context, x *Exchange) error {
 	if subtle.ConstantTimeCompare(stored[:], v.StoredKey) != 1 || !known {
 		return refused
 	}
-	x.Final([]byte("v=" + base64.StdEncoding.EncodeToString(sign(v.ServerKey, auth))))
+	x.Final([]byte("v=" + base64.StdEncoding.EncodeToString(scram.Sign(v.ServerKey, auth))))
 	return nil
 }
 

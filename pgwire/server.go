@@ -20,12 +20,25 @@ type Config struct {
 	Auth Authenticator
 	// TLS turns encryption on for clients that ask for it; nil answers N.
 	TLS *tls.Config
+	// TLSNow, when set, is asked for each connection instead of TLS, so that
+	// certificates can change. It must be fast and safe for concurrent use.
+	TLSNow func() *tls.Config
 	// MaxConnections bounds the sessions; 0 = no bound. One too many is 53300.
 	MaxConnections int
 	// MaxMessageBytes bounds one message of a client; 0 = 1 GiB, PostgreSQL's.
 	MaxMessageBytes int
+	// MaxPending bounds the connections that are no sessions yet: while they log
+	// in, or do nothing; 0 = 200. One too many is closed without a word, unless an
+	// older one has had a second: then that one is.
+	MaxPending int
 	// StartupTimeout is the time from connect to a session; 0 = one minute.
-	StartupTimeout time.Duration
+	// StartupTimeoutNow, when set, is asked instead.
+	StartupTimeout    time.Duration
+	StartupTimeoutNow func() time.Duration
+	// FailDelay is how long the first failed login of an address waits for its
+	// answer; each further one within a minute twice as long as the one before, up to
+	// five seconds. 0 = 100 ms, negative = none.
+	FailDelay time.Duration
 	// WatchDelay is how long a statement runs before the socket is watched for a
 	// client that vanishes; 0 = 200 ms. Statements that are done by then are
 	// finished although their client has gone, as in PostgreSQL.
@@ -35,6 +48,9 @@ type Config struct {
 
 const (
 	defaultStartupTimeout = time.Minute
+	defaultMaxPending     = 200
+	defaultFailDelay      = 100 * time.Millisecond
+	pendingGrace          = time.Second
 	defaultWatchDelay     = 200 * time.Millisecond
 	defaultMaxMessage     = 1<<30 - 1
 	// lingerBytes and lingerTime bound what is read after the last message of an
@@ -57,8 +73,11 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
 	sessions  int
+	pending   int // connections that are no sessions yet
 	closing   bool
 	wg        sync.WaitGroup // connections being served
+
+	guesses guesses
 }
 
 // NewServer makes a Server.
@@ -72,11 +91,18 @@ func NewServer(cfg Config) *Server {
 	if cfg.MaxMessageBytes == 0 {
 		cfg.MaxMessageBytes = defaultMaxMessage
 	}
+	if cfg.MaxPending == 0 {
+		cfg.MaxPending = defaultMaxPending
+	}
+	if cfg.FailDelay == 0 {
+		cfg.FailDelay = defaultFailDelay
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
 	return &Server{
-		cfg: cfg, log: cfg.Log,
+		guesses: guesses{base: cfg.FailDelay},
+		cfg:     cfg, log: cfg.Log,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
 	}
@@ -131,6 +157,14 @@ func (s *Server) Serve(l net.Listener) error {
 func (s *Server) ServeConn(nc net.Conn) {
 	c := newConn(s, nc)
 	s.mu.Lock()
+	if s.pending >= s.cfg.MaxPending && !s.evict() {
+		s.mu.Unlock()
+		s.log.Debug("too many connections are logging in", "remote", addr(nc))
+		nc.Close() //nolint:errcheck // nothing was said on it
+		return
+	}
+	s.pending++
+	c.waiting, c.since = true, time.Now()
 	s.conns[c] = struct{}{}
 	s.wg.Add(1)
 	closing := s.closing
@@ -139,12 +173,72 @@ func (s *Server) ServeConn(nc net.Conn) {
 		s.mu.Lock()
 		delete(s.conns, c)
 		s.mu.Unlock()
+		s.settled(c)
 		s.wg.Done()
 	}()
 	if closing {
 		c.interrupt(shuttingDown(), false)
 	}
 	c.serve()
+}
+
+// settled takes a connection from those that are no sessions yet.
+func (s *Server) settled(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.waiting {
+		c.waiting = false
+		s.pending--
+	}
+}
+
+// evict closes the connection that has been logging in for longest, if it has had
+// its time: who is slow must not keep out who is not. s.mu is held.
+func (s *Server) evict() bool {
+	var oldest *conn
+	for c := range s.conns {
+		if c.waiting && (oldest == nil || c.since.Before(oldest.since)) {
+			oldest = c
+		}
+	}
+	if oldest == nil || time.Since(oldest.since) < pendingGrace {
+		return false
+	}
+	oldest.waiting = false
+	s.pending--
+	oldest.cancel(errDone)
+	oldest.ncMu.Lock()
+	defer oldest.ncMu.Unlock()
+	if t, ok := oldest.nc.(*tls.Conn); ok {
+		t.NetConn().Close() //nolint:errcheck // given up; the TLS layer would wait for its peer
+		return true
+	}
+	oldest.nc.Close() //nolint:errcheck // given up
+	return true
+}
+
+// tlsConfig returns what a connection that begins now encrypts with.
+func (s *Server) tlsConfig() *tls.Config {
+	if s.cfg.TLSNow != nil {
+		return s.cfg.TLSNow()
+	}
+	return s.cfg.TLS
+}
+
+func (s *Server) startupTimeout() time.Duration {
+	if f := s.cfg.StartupTimeoutNow; f != nil {
+		if d := f(); d > 0 {
+			return d
+		}
+	}
+	return s.cfg.StartupTimeout
+}
+
+// Pending returns the number of connections that are no sessions yet.
+func (s *Server) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending
 }
 
 // admit counts a session against MaxConnections.

@@ -34,10 +34,13 @@ func (s *sink) portal(cols []engine.Column, formats []int16) {
 }
 
 // Columns implements engine.ResultSink.
-func (s *sink) Columns(cols []engine.Column) error {
-	s.cols, s.formats = cols, nil
+func (s *sink) Columns(cols []engine.Column) error { return s.ColumnsIn(cols, nil) }
+
+// ColumnsIn implements engine.FormatSink.
+func (s *sink) ColumnsIn(cols []engine.Column, formats []int16) error {
+	s.cols, s.formats = cols, formats
 	s.style = s.c.styles.get(s.c.sess)
-	s.c.out.rowDescription(cols, nil)
+	s.c.out.rowDescription(cols, formats)
 	return s.c.out.err
 }
 

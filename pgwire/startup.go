@@ -27,7 +27,7 @@ const (
 // protocol at all ends with errDone, without a word and without a line in the
 // log.
 func (c *conn) startup() error {
-	c.nc.SetReadDeadline(time.Now().Add(c.srv.cfg.StartupTimeout)) //nolint:errcheck // a closed socket fails at the read
+	c.nc.SetDeadline(time.Now().Add(c.srv.startupTimeout())) //nolint:errcheck // a closed socket fails at the read
 	err := c.startupPackets()
 	if err == nil {
 		err = c.authenticate()
@@ -44,7 +44,8 @@ func (c *conn) startup() error {
 		}
 		return err
 	}
-	c.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
+	c.nc.SetDeadline(time.Time{}) //nolint:errcheck // as above
+	c.srv.settled(c)
 	return nil
 }
 
@@ -69,7 +70,7 @@ func (c *conn) startupPackets() error {
 			asked[code] = true
 			answer := byte('N')
 			_, secure := c.nc.(tlsConn)
-			if code == codeSSL && c.srv.cfg.TLS != nil && !secure {
+			if code == codeSSL && c.srv.tlsConfig() != nil && !secure {
 				answer = 'S'
 				// Bytes sent in clear before the handshake could be another's:
 				// CVE-2021-23214.

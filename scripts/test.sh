@@ -5,4 +5,4 @@ set -o pipefail
 cd "$(dirname "$0")/.." || exit 2
 go vet ./... || exit 1
 go build -o .cache/bin/testsum ./internal/testkit/testsum || exit 1
-go test -json -timeout 280s "$@" ./... | .cache/bin/testsum
+go test -json -timeout 560s "$@" ./... | .cache/bin/testsum

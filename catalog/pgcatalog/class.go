@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"context"
 	"sort"
 	"strings"
 
@@ -28,8 +29,16 @@ func fillClass(f *Filler) error {
 			}
 		}
 		var opts types.Datum
-		if t, ok := rel.(catalog.TableInfo); ok && f.Wants("reloptions") {
-			opts = optionList(t.Options())
+		replident := "d"
+		switch t := rel.(type) {
+		case catalog.TableInfo:
+			if f.Wants("reloptions") {
+				opts = optionList(t.Options())
+			}
+		case *catalog.ViewRelation:
+			opts, replident, tuples, pages = optionList(t.Definition().Options), "n", 0, 0
+		default:
+			replident = "n"
 		}
 		nchecks, foreign := checks(rel)
 		persistence := "p"
@@ -39,7 +48,7 @@ func fillClass(f *Filler) error {
 		f.Row("oid", rel.OID(), "relname", rel.Name(), "relchecks", nchecks, "relhastriggers", foreign, "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
 			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(indexesOf(rel)) > 0,
 			"relpersistence", persistence, "relkind", rel.Kind(), "relnatts", len(rel.Columns()), "relispopulated", true,
-			"relreplident", "d", "reloptions", opts)
+			"relreplident", replident, "reloptions", opts, "relhasrules", rel.Kind() == 'v')
 		for _, x := range indexesOf(rel) {
 			f.Row("oid", x.oid, "relname", x.name, "relnamespace", NamespaceOID(rel.Schema()),
 				"relowner", superuserOID, "relam", x.am(), "reltuples", tuples, "relpersistence", persistence, "relkind", "i",
@@ -63,7 +72,7 @@ func optionList(m map[string]string) types.Datum {
 	out := make([]string, 0, len(m))
 	for k, v := range m {
 		// Constraints, defaults and types are shown where PostgreSQL shows them.
-		if strings.HasPrefix(k, "pg-constraint.") || strings.HasPrefix(k, "pg-default.") || strings.HasPrefix(k, "pg-type.") || strings.HasPrefix(k, catalog.IndexPrefix) {
+		if strings.HasPrefix(k, "pg-constraint.") || strings.HasPrefix(k, "pg-default.") || strings.HasPrefix(k, "pg-identity.") || strings.HasPrefix(k, "pg-type.") || strings.HasPrefix(k, catalog.IndexPrefix) {
 			continue
 		}
 		out = append(out, k+"="+v)
@@ -77,7 +86,7 @@ func optionList(m map[string]string) types.Datum {
 
 // fillAttribute lists the columns of everything that fillClass lists.
 func fillAttribute(f *Filler) error {
-	one := func(rel uint32, name string, t types.Type, num int, notNull, hasDef bool) {
+	one := func(rel uint32, name string, t types.Type, num int, notNull, hasDef bool, identity string) {
 		i := t.Info()
 		storage := "p"
 		if i.Len < 0 {
@@ -89,19 +98,19 @@ func fillAttribute(f *Filler) error {
 		}
 		f.Row("attrelid", rel, "attname", name, "atttypid", i.OID, "attstattarget", -1, "attlen", i.Len, "attnum", num,
 			"attndims", ndims, "attcacheoff", -1, "atttypmod", t.PGTypmod(), "attbyval", i.ByVal, "attalign", i.Align,
-			"attstorage", storage, "attnotnull", notNull, "atthasdef", hasDef, "attislocal", true, "attcollation", collationOf(t))
+			"attstorage", storage, "attnotnull", notNull, "atthasdef", hasDef, "attislocal", true, "attidentity", identity, "attcollation", collationOf(t))
 	}
 	for i := range builtin() {
 		d := &builtin()[i]
 		for j, c := range d.Fields {
-			one(d.RelOID(), c.Name, c.Type, j+1, c.Type.NotNull, false)
+			one(d.RelOID(), c.Name, c.Type, j+1, c.Type.NotNull, false, "")
 		}
 	}
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		byName := map[string]catalog.Column{}
 		for _, c := range rel.Columns() {
-			_, hasDef := DefaultText(rel, c)
-			one(rel.OID(), c.Name, c.Type, int(c.AttNum), c.NotNull, hasDef)
+			_, hasDef := DefaultText(f.Ctx, f.Src, rel, c)
+			one(rel.OID(), c.Name, c.Type, int(c.AttNum), c.NotNull, hasDef, identityOf(rel, c.Name))
 			byName[c.Name] = c
 		}
 		for _, x := range indexesOf(rel) {
@@ -110,7 +119,7 @@ func fillAttribute(f *Filler) error {
 				if c.keyed && t.Elem != nil {
 					t = *t.Elem
 				}
-				one(x.oid, c.attName(), t, i+1, false, false)
+				one(x.oid, c.attName(), t, i+1, false, false, "")
 			}
 		}
 		return nil
@@ -134,7 +143,7 @@ func collationOf(t types.Type) int {
 func fillAttrdef(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		for _, c := range rel.Columns() {
-			if text, ok := DefaultText(rel, c); ok {
+			if text, ok := DefaultText(f.Ctx, f.Src, rel, c); ok {
 				f.Row("oid", catalog.OIDOf('d', rel.Schema(), rel.Name()+"."+c.Name), "adrelid", rel.OID(), "adnum", c.AttNum, "adbin", text)
 			}
 		}
@@ -144,15 +153,23 @@ func fillAttrdef(f *Filler) error {
 
 // DefaultText prints a column's default as pg_get_expr does; ok is false when it
 // has none. Of a constant Paimon keeps the text, which is cast to the column's
-// type.
-func DefaultText(rel catalog.Relation, c catalog.Column) (text string, ok bool) {
+// type. Sequences are kept by their OIDs and shown by their names. Identity columns
+// have none.
+func DefaultText(ctx context.Context, src Sources, rel catalog.Relation, c catalog.Column) (text string, ok bool) {
 	var options map[string]string
-	if t, isTable := rel.(catalog.TableInfo); isTable {
+	switch t := rel.(type) {
+	case catalog.TableInfo:
 		options = t.Options()
+	case *catalog.ViewRelation:
+		text = t.Definition().Columns[c.AttNum-1].Default
+		return text, text != ""
+	}
+	if catalog.IdentityOf(c.Name, options) != "" {
+		return "", false
 	}
 	text, constant, ok := catalog.DefaultOf(c.Field, options)
 	if !ok || !constant {
-		return text, ok
+		return NameSequences(ctx, src, text), ok
 	}
 	t := c.Type.WithNotNull(false)
 	if t.Kind == types.Bool {
@@ -204,8 +221,8 @@ func fillDescription(f *Filler) error {
 	f.Row("objoid", nsPublic, "classoid", classNS, "description", "standard public schema")
 	f.Row("objoid", nsPgCatalog, "classoid", classNS, "description", "system catalog schema")
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
-		if t, ok := rel.(catalog.TableInfo); ok && t.Comment() != "" {
-			f.Row("objoid", rel.OID(), "classoid", classClass, "description", t.Comment())
+		if c := commentOf(rel); c != "" {
+			f.Row("objoid", rel.OID(), "classoid", classClass, "description", c)
 		}
 		for _, c := range rel.Columns() {
 			if c.Description != "" {

@@ -1,7 +1,10 @@
 package pgcatalog
 
 import (
+	"strconv"
+
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/objects"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -13,11 +16,6 @@ func fillISCatalogName(f *Filler) error {
 func fillISCharacterSets(f *Filler) error {
 	f.Row("character_set_name", "UTF8", "character_repertoire", "UCS", "form_of_use", "UTF8", "default_collate_catalog", f.Src.Database(),
 		"default_collate_schema", "pg_catalog", "default_collate_name", "default")
-	return nil
-}
-
-func fillISEnabledRoles(f *Filler) error {
-	f.Row("role_name", f.Src.User())
 	return nil
 }
 
@@ -46,6 +44,9 @@ func fillISTables(f *Filler) error {
 	}
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		ins := "YES"
+		if rel.Kind() == 'S' {
+			return nil
+		}
 		if rel.Kind() == 'v' {
 			ins = "NO"
 		}
@@ -57,8 +58,9 @@ func fillISTables(f *Filler) error {
 func fillISViews(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		if v, ok := rel.(catalog.View); ok {
-			f.Row("table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "view_definition", v.Query(),
-				"check_option", "NONE", "is_updatable", "NO", "is_insertable_into", "NO")
+			f.Row("table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(),
+				"view_definition", ViewText(f.Ctx, f.Src, v, false), "check_option", "NONE", "is_updatable", "NO", "is_insertable_into", "NO",
+				"is_trigger_updatable", "NO", "is_trigger_deletable", "NO", "is_trigger_insertable_into", "NO")
 		}
 		return nil
 	})
@@ -88,7 +90,14 @@ func numericInfo(t types.Type) (prec, radix, scale any) {
 }
 
 func fillISColumns(f *Filler) error {
-	one := func(schema, table, name string, num int, t types.Type, notNull bool, def any, updatable string) {
+	one := func(schema, table, name string, num int, t types.Type, notNull bool, def any, updatable string, id *objects.SequenceDef) {
+		identity, generation, cycle := "NO", any(nil), "NO"
+		var start, increment, maximum, minimum any
+		if id != nil {
+			identity, generation, cycle = "YES", map[string]string{"a": "ALWAYS", "d": "BY DEFAULT"}[id.Identity], yesNo(id.Cycle)
+			start, increment = strconv.FormatInt(id.Start, 10), strconv.FormatInt(id.Increment, 10)
+			maximum, minimum = strconv.FormatInt(id.Max, 10), strconv.FormatInt(id.Min, 10)
+		}
 		nullable := "YES"
 		if notNull {
 			nullable = "NO"
@@ -125,21 +134,34 @@ func fillISColumns(f *Filler) error {
 			"character_maximum_length", length, "character_octet_length", octets, "numeric_precision", prec,
 			"numeric_precision_radix", radix, "numeric_scale", scale, "datetime_precision", dtPrec,
 			"udt_catalog", f.Src.Database(), "udt_schema", "pg_catalog", "udt_name", i.Name, "dtd_identifier", datumText(num),
-			"is_self_referencing", "NO", "is_identity", "NO", "identity_cycle", "NO", "is_generated", "NEVER", "is_updatable", updatable)
+			"is_self_referencing", "NO", "is_identity", identity, "identity_generation", generation, "identity_start", start,
+			"identity_increment", increment, "identity_maximum", maximum, "identity_minimum", minimum, "identity_cycle", cycle, "is_generated", "NEVER", "is_updatable", updatable)
 	}
 	for i := range builtin() {
 		d := &builtin()[i]
 		for j, c := range d.Fields {
-			one(d.Schema, d.Name, c.Name, j+1, c.Type, c.Type.NotNull, nil, "NO")
+			one(d.Schema, d.Name, c.Name, j+1, c.Type, c.Type.NotNull, nil, "NO", nil)
 		}
 	}
+	identities, err := identityColumns(f)
+	if err != nil {
+		return err
+	}
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+		if rel.Kind() == 'S' {
+			return nil
+		}
 		for _, c := range rel.Columns() {
 			var def any
-			if text, ok := DefaultText(rel, c); ok {
+			if text, ok := DefaultText(f.Ctx, f.Src, rel, c); ok {
 				def = text
 			}
-			one(rel.Schema(), rel.Name(), c.Name, int(c.AttNum), c.Type, c.NotNull, def, "YES")
+			updatable := "YES"
+			if rel.Kind() != 'r' {
+				updatable = "NO"
+			}
+			one(rel.Schema(), rel.Name(), c.Name, int(c.AttNum), c.Type, c.NotNull, def, updatable,
+				identities[[3]string{rel.Schema(), rel.Name(), c.Name}])
 		}
 		return nil
 	})

@@ -28,8 +28,12 @@ type Sources interface {
 	Sessions() []Session
 	// Roles feeds pg_roles and pg_authid.
 	Roles() []Role
+	// EnabledRole reports whether the current user has a role's privileges.
+	EnabledRole(oid uint32) bool
 	// Prepared feeds pg_prepared_statements.
 	Prepared() []PreparedStatement
+	// Cursors feeds pg_cursors.
+	Cursors() []Cursor
 	// StartTime is pg_postmaster_start_time().
 	StartTime() time.Time
 }
@@ -53,6 +57,8 @@ type Session struct {
 	// WaitLock is what kind of lock the session waits for: relation or tuple; "" when
 	// it does not.
 	WaitLock string
+	// Hidden: the current user may not see what the session does.
+	Hidden bool
 }
 
 // Role is one row of pg_roles.
@@ -60,6 +66,17 @@ type Role struct {
 	OID                                      uint32
 	Name                                     string
 	Super, CreateDB, CreateRole, Login, Repl bool
+	Inherit, BypassRLS                       bool
+	ConnLimit                                int
+	Password                                 string // verifier; "" = none
+	ValidUntil                               *int64 // microseconds since 1970; nil = for ever
+	MemberOf                                 []Membership
+}
+
+// Membership is one row of pg_auth_members.
+type Membership struct {
+	Role, By uint32
+	Admin    bool
 }
 
 // Function is one row of pg_proc. A Sources that also has Functions() []Function
@@ -93,6 +110,13 @@ type PreparedStatement struct {
 	ParamTypes      []uint32 // OIDs
 	FromSQL         bool
 	PreparedAt      time.Time
+}
+
+// Cursor is one row of pg_cursors.
+type Cursor struct {
+	Name, Statement            string
+	Holdable, Binary, Scrolled bool
+	CreatedAt                  time.Time
 }
 
 // Def is one relation.

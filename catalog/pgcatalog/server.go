@@ -31,32 +31,6 @@ func fillTablespace(f *Filler) error {
 	return nil
 }
 
-func fillRoles(f *Filler) error {
-	for _, r := range f.Src.Roles() {
-		f.Row("rolname", r.Name, "rolsuper", r.Super, "rolinherit", true, "rolcreaterole", r.CreateRole, "rolcreatedb", r.CreateDB,
-			"rolcanlogin", r.Login, "rolreplication", r.Repl, "rolconnlimit", -1, "rolpassword", "********", "rolbypassrls", r.Super, "oid", r.OID)
-	}
-	return nil
-}
-
-func fillAuthid(f *Filler) error {
-	for _, r := range f.Src.Roles() {
-		f.Row("oid", r.OID, "rolname", r.Name, "rolsuper", r.Super, "rolinherit", true, "rolcreaterole", r.CreateRole, "rolcreatedb", r.CreateDB,
-			"rolcanlogin", r.Login, "rolreplication", r.Repl, "rolconnlimit", -1, "rolbypassrls", r.Super)
-	}
-	return nil
-}
-
-func fillUser(f *Filler) error {
-	for _, r := range f.Src.Roles() {
-		if r.Login {
-			f.Row("usename", r.Name, "usesysid", r.OID, "usecreatedb", r.CreateDB, "usesuper", r.Super, "userepl", r.Repl,
-				"usebypassrls", r.Super, "passwd", "********")
-		}
-	}
-	return nil
-}
-
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -79,13 +53,16 @@ func fillSettings(f *Filler) error {
 
 func fillActivity(f *Filler) error {
 	for _, s := range f.Src.Sessions() {
-		var wait any
+		var wait, backend any
+		if !s.Hidden {
+			backend = "client backend"
+		}
 		if s.WaitLock != "" {
 			wait = "Lock"
 		}
-		f.Row("wait_event_type", wait, "wait_event", orNull(s.WaitLock), "datid", databaseOID, "datname", s.Database, "pid", s.PID, "usesysid", superuserOID, "usename", s.User,
+		f.Row("wait_event_type", wait, "wait_event", orNull(s.WaitLock), "datid", databaseOID, "datname", s.Database, "pid", s.PID, "usesysid", roleOID(f.Src, s.User), "usename", s.User,
 			"application_name", s.Application, "client_addr", orNull(s.Remote), "backend_start", s.BackendStart, "xact_start", s.XactStart,
-			"query_start", s.QueryStart, "state_change", s.StateChg, "state", orNull(s.State), "query", s.Query, "backend_type", "client backend")
+			"query_start", s.QueryStart, "state_change", s.StateChg, "state", orNull(s.State), "query", s.Query, "backend_type", backend)
 	}
 	return nil
 }
@@ -97,6 +74,13 @@ func fillPrepared(f *Filler) error {
 			params[i] = int64(oid)
 		}
 		f.Row("name", p.Name, "statement", p.Statement, "prepare_time", p.PreparedAt, "parameter_types", params, "from_sql", p.FromSQL)
+	}
+	return nil
+}
+
+func fillCursors(f *Filler) error {
+	for _, c := range f.Src.Cursors() {
+		f.Row("name", c.Name, "statement", c.Statement, "is_holdable", c.Holdable, "is_binary", c.Binary, "is_scrollable", c.Scrolled, "creation_time", c.CreatedAt)
 	}
 	return nil
 }
@@ -139,7 +123,7 @@ func fillTables(f *Filler) error {
 func fillViews(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		if v, ok := rel.(catalog.View); ok {
-			f.Row("schemaname", rel.Schema(), "viewname", rel.Name(), "viewowner", f.Src.User(), "definition", v.Query())
+			f.Row("schemaname", rel.Schema(), "viewname", rel.Name(), "viewowner", f.Src.User(), "definition", ViewText(f.Ctx, f.Src, v, false))
 		}
 		return nil
 	})

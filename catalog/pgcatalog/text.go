@@ -176,7 +176,8 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 	case "pg_get_viewdef":
 		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Rel != nil {
 			if v, ok := o.Rel.(catalog.View); ok {
-				return str(v.Query())
+				pretty, given := boolArg(args, 1)
+				return str(ViewText(ctx, src, v, pretty || !given && len(args) > 1))
 			}
 		}
 	case "obj_description":
@@ -202,8 +203,8 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 			return nil, nil
 		}
 		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Rel != nil && !o.Index {
-			if t, ok := o.Rel.(catalog.TableInfo); ok && t.Comment() != "" {
-				return str(t.Comment())
+			if c := commentOf(o.Rel); c != "" {
+				return str(c)
 			}
 		}
 	case "col_description":

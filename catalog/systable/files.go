@@ -162,7 +162,7 @@ func (s *Source) stats(ctx context.Context, f *manifest.DataFile) (nulls, minV, 
 	}
 	fields := old.Fields
 	if f.HasWriteCols {
-		fields = pick(fields, f.WriteCols)
+		fields = pick(append(fields[:len(fields):len(fields)], rowIDFields...), f.WriteCols)
 	}
 	if f.HasValueStatsCols {
 		fields = pick(old.Fields, f.ValueStatsCols)
@@ -209,6 +209,10 @@ func evolved(from, to types.Type, d types.Datum) string {
 	}
 	return internalText(from, d)
 }
+
+// rowIDFields are columns that files of tables with row tracking may hold beside the
+// table's.
+var rowIDFields = types.Schema{{ID: 2147483642, Name: "_ROW_ID", Type: bigint}, {ID: 2147483646, Name: "_SEQUENCE_NUMBER", Type: bigint}}
 
 func pick(fields types.Schema, names []string) types.Schema {
 	var out types.Schema

@@ -29,6 +29,9 @@ func fillSnapshots(ctx context.Context, src *Source, add func(...types.Datum)) e
 		return err
 	}
 	for _, id := range ids {
+		if src.Until != 0 && id > src.Until {
+			break
+		}
 		s, err := src.Snapshots.Get(ctx, id)
 		if errors.Is(err, snapshot.ErrNotFound) {
 			continue // expired since the listing

@@ -27,6 +27,8 @@ type Source struct {
 	// At is the state asked for: the latest, or what a time-travel clause names.
 	// nil = the table has no snapshot yet.
 	At *snapshot.Snapshot
+	// Until, when not 0, is the last snapshot that is listed; -1 = none is.
+	Until int64
 	// Schema is the schema of the state, or the latest.
 	Schema *schema.Table
 }
@@ -50,9 +52,13 @@ func Lookup(name string) (*Def, bool) {
 	return nil, false
 }
 
-// Unsupported lists system tables of Java that are known and not done yet.
-var Unsupported = []string{
-	"file_indexes", "row_tracking",
+// Names lists the system tables that are here.
+func Names() []string {
+	names := make([]string, len(builtin))
+	for i := range builtin {
+		names[i] = builtin[i].Name
+	}
+	return names
 }
 
 func field(name string, t types.Type) types.Field { return types.Field{ID: -1, Name: name, Type: t} }

@@ -16,7 +16,7 @@ func (a *app) demo(ctx context.Context, args []string) error {
 	fs := newFlags(a, "demo")
 	fs.String("warehouse", "", "path or URI of the warehouse")
 	fs.Bool("queries", false, "run five queries on the tables")
-	fs.String("memory", "", "memory that the queries may use")
+	fs.String("memory", "", "memory that the queries may use, such as 4GB; empty = half of the machine's")
 	fs.String("temp-dir", "", "where temporary files are put; empty = the system's")
 	if err := fs.parse(args); err != nil {
 		return err

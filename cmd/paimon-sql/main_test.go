@@ -260,7 +260,7 @@ func serveOn(t *testing.T, password string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := authenticator(password, false)
+	a, err := newAuth(password, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

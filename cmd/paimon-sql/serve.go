@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/engine"
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/demo"
 	"github.com/paimon-sql/paimon-sql/internal/metrics"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -35,6 +35,7 @@ var (
 	_ pgwire.Terminable  = (*engine.Session)(nil)
 	_ pgwire.Styler      = (*engine.Session)(nil)
 	_ pgwire.OIDNamer    = (*engine.Session)(nil)
+	_ roleSource         = (*engine.Engine)(nil)
 )
 
 func (b backend) Open(ctx context.Context, s engine.Startup) (pgwire.Session, error) {
@@ -62,6 +63,9 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	fs.String("tls-cert", "", "PEM file of the certificate")
 	fs.String("tls-key", "", "PEM file of the certificate's key")
 	fs.Bool("tls-required", false, "refuse clients that do not encrypt")
+	fs.String("tls-min-version", "1.2", "oldest version of TLS: 1.2 or 1.3")
+	fs.String("tls-client-ca", "", "PEM file of the authorities that sign clients' certificates")
+	fs.String("hba-file", "", "file of access rules in the format of pg_hba.conf")
 	fs.String("password-file", "", "file that holds the password of the user paimon")
 	fs.Duration("grace-period", 30*time.Second, "how long a shutdown waits for statements")
 	fs.Bool("next-free-port", false, "take the next free port when the one of --listen is in use")
@@ -84,30 +88,35 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	access, err := newAuth(password, fs.value("hba-file"), fs.on("tls-required"))
+	if err != nil {
+		return usagef("--hba-file: %v", err)
+	}
 	if err := checkAddress(fs.value("listen")); err != nil {
 		return usagef("--listen: %v", err)
 	}
-	if password == "" {
+	if access.open() {
 		if ok, host := loopback(fs.value("listen")); !ok {
 			return usagef("refusing to listen on %s without a password: every user name would be let in; "+
-				"set PAIMON_SQL_PASSWORD or PAIMON_SQL_PASSWORD_FILE, or listen on 127.0.0.1", host)
+				"set PAIMON_SQL_PASSWORD or PAIMON_SQL_PASSWORD_FILE, or listen on 127.0.0.1, or give rules with --hba-file", host)
 		}
 	}
-	cfg := pgwire.Config{Log: log}
-	if cfg.TLS, err = tlsConfig(fs); err != nil {
+	cfg := pgwire.Config{Log: log, Auth: access}
+	certs, err := newTLSFiles(fs, log)
+	if err != nil {
 		return err
 	}
-	if fs.on("tls-required") && cfg.TLS == nil {
+	if certs != nil {
+		cfg.TLSNow = certs.config
+	}
+	if fs.on("tls-required") && certs == nil {
 		return usagef("--tls-required needs --tls-cert and --tls-key")
-	}
-	if cfg.Auth, err = authenticator(password, fs.on("tls-required")); err != nil {
-		return err
 	}
 	ec, err := engineConfig(fs, set, log)
 	if err != nil {
 		return err
 	}
-	ec.AnyDatabase = password == ""
+	ec.AnyDatabase = access.open()
 	ec.Maintain = true
 	if err := checkWarehouse(ctx, ec.Warehouse, log); err != nil {
 		return err
@@ -122,9 +131,10 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	}
 	host, port, _ := net.SplitHostPort(l.Addr().String())
 	ec.Settings["listen_addresses"], ec.Settings["port"] = host, port
-	if cfg.TLS != nil {
+	if certs != nil {
 		ec.Settings["ssl"] = "on"
 	}
+	cores.Spare()
 	ctx, stop := untilSignal(ctx)
 	defer stop()
 	e, err := engine.Open(ctx, ec)
@@ -134,6 +144,22 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	}
 	defer e.Close() //nolint:errcheck // nothing is left to lose
 	cfg.Backend = backend{e}
+	access.rolesOf(e)
+	defer a.onHangup(func() {
+		reload := func(what string, f func() error) {
+			if err := f(); err != nil {
+				log.Error("reload: the old ones stay", "what", what, "err", err)
+			} else {
+				log.Info("reloaded", "what", what)
+			}
+		}
+		if access.file != "" {
+			reload("access rules", access.reload)
+		}
+		if certs != nil {
+			reload("TLS files", certs.reload)
+		}
+	})()
 	srv := pgwire.NewServer(cfg)
 
 	var ready atomic.Bool
@@ -302,21 +328,6 @@ func listen(addr string, next bool) (net.Listener, error) {
 		}
 	}
 	return nil, err
-}
-
-func tlsConfig(fs *flags) (*tls.Config, error) {
-	cert, key := fs.value("tls-cert"), fs.value("tls-key")
-	if cert == "" && key == "" {
-		return nil, nil
-	}
-	if cert == "" || key == "" {
-		return nil, usagef("--tls-cert and --tls-key go together")
-	}
-	c, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, usagef("TLS certificate: %v", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{c}, MinVersion: tls.VersionTLS12}, nil
 }
 
 // serveHTTP serves metrics and health.

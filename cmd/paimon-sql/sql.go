@@ -64,7 +64,7 @@ func (a *app) sql(ctx context.Context, args []string) error {
 	set := pairs{}
 	fs.Var(set, "set", "a setting, name=value; may be repeated")
 	fs.String("format", "table", "table, csv, json, jsonl or markdown")
-	fs.String("memory", "", "memory that all queries may use, such as 4GB")
+	fs.String("memory", "", "memory that all queries may use, such as 4GB; empty = half of the machine's")
 	fs.String("temp-dir", "", "where temporary files are put; empty = the system's")
 	fs.String("log-level", "warn", "debug, info, warn or error")
 	if err := fs.parse(args); err != nil {
@@ -254,6 +254,9 @@ func openLocal(ctx context.Context, cfg engine.Config, set pairs) (*local, error
 		name = u.Username
 	}
 	s, err := e.OpenSession(ctx, engine.Startup{User: name, Database: "paimon", Params: set, Remote: "local"})
+	if pgerr.Is(err, pgerr.InvalidAuthorizationSpecification) { // who has the files is no less than the superuser
+		s, err = e.OpenSession(ctx, engine.Startup{User: superuser, Database: "paimon", Params: set, Remote: "local"})
+	}
 	if err != nil {
 		e.Close() //nolint:errcheck // nothing was done
 		return nil, err

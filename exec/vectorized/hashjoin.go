@@ -73,6 +73,11 @@ func newHashJoin(sc *scope, n *plan.HashJoin, req request) (stage, error) {
 			ln[l.col] = true
 		}
 	}
+	if b := req.bound; b != nil && b.col < len(ln) && n.Kind != plan.Right && n.Kind != plan.Full {
+		// The same holds for a left row that a top-N has no place for.
+		sub.bound = &boundRequest{col: b.col, b: b.b}
+		ln[b.col] = true
+	}
 	s.left, err = build(sc, n.Left, sub)
 	return s, err
 }

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"sync"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -117,7 +117,7 @@ func Start(ctx context.Context, f *plan.Fragment, params []types.Datum, env *Env
 		ctes: map[*plan.CTE]*cteStore{}, evals: map[plan.Expr][]*evaluator{},
 	}
 	if rt.workers <= 0 {
-		rt.workers = runtime.GOMAXPROCS(0)
+		rt.workers = cores.Count()
 	}
 	if rt.rows <= 0 {
 		rt.rows = DefaultVectorSize

@@ -2,15 +2,13 @@ package vectorized
 
 import (
 	"math"
-	"strings"
+	"slices"
 	"sync/atomic"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
-	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
-	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
@@ -43,18 +41,15 @@ type keyFilter struct {
 	ints      bool
 	min, max  int64    // of integer-like keys
 	exact     []uint64 // bitmap over min..max, when that is dense enough
-	list      []types.Datum
-	lo, hi    types.Datum // bounds of other keys, nil = unknown
-	bloom     *bloom
+	// sortedInts are all keys, ascending, when they are few and there is no bitmap.
+	sortedInts []int64
+	list       []types.Datum // all keys, nil = too many
+	sorted     []types.Datum // all other keys in the order of compareKeys, nil = too many
+	lo, hi     types.Datum   // bounds of other keys, nil = unknown
+	bloom      *bloom
 }
 
-// maxFilterList is up to how many values a filter names them one by one.
-const maxFilterList = 64
-
-// maxFilterRows is up to how many rows are looked at one by one for lists and bounds.
-const maxFilterRows = 1 << 16
-
-// fillKey makes the filter from the build side's key column.
+// fill makes the filter from the build side's key column.
 func (k *keyFilter) fill(t types.Type, parts []arrow.Array, acc *mem.Account) {
 	defer k.ready.Store(true)
 	k.t = t
@@ -90,85 +85,7 @@ func (k *keyFilter) fill(t types.Type, parts []arrow.Array, acc *mem.Account) {
 		}
 	}
 	k.bloom = bl
-	if rows <= maxFilterRows {
-		k.fillValues(parts)
-	}
-}
-
-// fillValues finds the values, when they are few, and their bounds, where storage
-// compares such values as SQL does.
-func (k *keyFilter) fillValues(parts []arrow.Array) {
-	ordered := true
-	switch {
-	case plainText(k.t.Kind), k.t.Kind == types.Bytea, k.t.Kind == types.Numeric, k.t.Kind == types.Float4, k.t.Kind == types.Float8:
-	case k.t.Kind == types.BpChar, k.t.Kind == types.Bool:
-		ordered = false
-	default:
-		return
-	}
-	distinct := map[any]types.Datum{}
-	var lo, hi types.Datum
-	for _, a := range parts {
-		valid, off := vec.Validity(a)
-		for i := range a.Len() {
-			if !vec.BitAt(valid, off+i) {
-				continue
-			}
-			d := vec.DatumAt(a, k.t, i)
-			id, ok := any(d), true
-			switch v := d.(type) {
-			case float64:
-				if v == 0 {
-					v = 0 // not -0
-				}
-				d, id, ok = v, v, !math.IsNaN(v) // what is greatest of all has no bounds on disk
-			case string:
-				if k.t.Kind == types.BpChar {
-					id = strings.TrimRight(v, " ")
-				}
-			case []byte:
-				id = string(v)
-			case *numeric.Dec:
-				id, ok = v.Coef.String(), v.Form == numeric.Finite && v.Scale == int32(k.t.Scale)
-			case bool:
-			default:
-				ok = false
-			}
-			if !ok {
-				return
-			}
-			if distinct != nil {
-				if distinct[id] = d; len(distinct) > maxFilterList {
-					if distinct = nil; !ordered {
-						return
-					}
-				}
-			}
-			if !ordered {
-				continue
-			}
-			if lo == nil {
-				lo, hi = d, d
-				continue
-			}
-			x, ok1 := predicate.Compare(k.t, d, lo)
-			y, ok2 := predicate.Compare(k.t, d, hi)
-			if ordered = ok1 && ok2; !ordered {
-				lo, hi = nil, nil
-				continue
-			}
-			if x < 0 {
-				lo = d
-			}
-			if y > 0 {
-				hi = d
-			}
-		}
-	}
-	k.lo, k.hi = lo, hi
-	for _, d := range distinct {
-		k.list = append(k.list, d)
-	}
+	k.fillValues(parts, rows, acc)
 }
 
 func (k *keyFilter) fillInts(parts []arrow.Array, rows int, acc *mem.Account) {
@@ -211,15 +128,16 @@ func (k *keyFilter) fillInts(parts []arrow.Array, rows int, acc *mem.Account) {
 			})
 		}
 	}
-	if rows <= 4096 {
-		distinct := map[int64]struct{}{}
-		each(func(v int64) {
-			if len(distinct) <= maxFilterList {
-				distinct[v] = struct{}{}
-			}
-		})
-		if len(distinct) <= maxFilterList {
-			for v := range distinct {
+	if rows <= maxFilterRows && acc.Grow(int64(rows)*8) == nil {
+		all := make([]int64, 0, rows)
+		each(func(v int64) { all = append(all, v) })
+		slices.Sort(all)
+		all = slices.Compact(all)
+		if k.exact == nil {
+			k.sortedInts = all
+		}
+		if len(all) <= maxFilterList {
+			for _, v := range all {
 				k.list = append(k.list, v)
 			}
 		}
@@ -231,26 +149,10 @@ func (k *keyFilter) fillInts(parts []arrow.Array, rows int, acc *mem.Account) {
 	}
 }
 
-// predicate says in storage's language what the column may be; nil = nothing.
-func (k *keyFilter) predicate(leaf predicate.Leaf) predicate.Node {
-	same := leaf.Type.Kind == k.t.Kind || plainText(leaf.Type.Kind) && plainText(k.t.Kind)
-	if k.unbounded || k.empty || leaf.Col < 0 || !same || leaf.Type.IsNanos() != k.t.IsNanos() {
-		return nil
-	}
-	if k.t.Kind == types.Numeric && (leaf.Type.Scale != k.t.Scale || leaf.Type.Prec < k.t.Prec || k.t.Prec == 0) {
-		return nil // values of another form
-	}
-	switch {
-	case len(k.list) > 0:
-		leaf.Op, leaf.Args = predicate.In, k.list
-	case k.ints:
-		leaf.Op, leaf.Args = predicate.Between, []types.Datum{k.min, k.max}
-	case k.lo != nil:
-		leaf.Op, leaf.Args = predicate.Between, []types.Datum{k.lo, k.hi}
-	default:
-		return nil
-	}
-	return &leaf
+// selects reports whether rows of a column of type t are compared with the keys: what is
+// equal has to have the same hash.
+func (k *keyFilter) selects(t types.Type) bool {
+	return k.ints || k.empty || !isFloat(k.t) || t.Kind == k.t.Kind
 }
 
 // selectRows narrows sel to rows that may match. hashes is scratch.

@@ -80,12 +80,16 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	empty := false
-	for _, l := range s.late {
+	for i, l := range s.late {
 		if !l.f.ready.Load() {
 			continue
 		}
+		// Rows are dropped that storage's filter does not speak of.
+		s.spec.Exact = false
 		empty = empty || l.f.empty
-		if p := l.f.predicate(s.field(l.col)); p != nil {
+		leaf := s.field(l.col)
+		leaf.Runtime = i + 1
+		if p := l.f.predicate(leaf); p != nil {
 			s.spec.Filter = predicate.Conj(s.spec.Filter, p)
 		}
 	}
@@ -110,6 +114,12 @@ func (s *scanStage) prepare(ctx context.Context) (int, error) {
 	s.plan = p
 	if p.Report == nil {
 		p.Report = &table.PlanReport{}
+	}
+	for i, l := range s.late {
+		if l.f.ready.Load() {
+			p.Report.AddRuntime(i+1, 0)
+			p.Report.Runtime[i].Column = l.col
+		}
 	}
 	s.stats.setReport(p.Report)
 	rows := int64(0)
@@ -165,13 +175,13 @@ func (s *scanStage) operator(int) (operator, error) {
 	if s.n.Filter != nil {
 		slots(s.n.Filter, used)
 	}
-	for _, l := range s.late {
-		if l.f.ready.Load() && !l.f.unbounded {
-			f.late = append(f.late, lateNode{col: l.col, f: l.f})
+	for i, l := range s.late {
+		if l.f.ready.Load() && !l.f.unbounded && l.f.selects(s.n.Out[l.col].Type) {
+			f.late = append(f.late, lateNode{col: l.col, number: i, f: l.f})
 			used[l.col] = true
 		}
 	}
-	if b := s.req.bound; b != nil && b.b.selects() {
+	if b := s.req.bound; b != nil {
 		f.bound, f.boundCol = b.b, b.col
 		used[b.col] = true
 	}
@@ -200,7 +210,19 @@ func (o *scanOp) report() {
 	o.counters = format.Counters{}
 	o.s.stats.mu.Lock()
 	defer o.s.stats.mu.Unlock()
-	o.s.plan.Report.Counters.Add(&c)
+	r := o.s.plan.Report
+	r.Counters.Add(&c)
+	if o.filter == nil {
+		return
+	}
+	r.TopN += o.filter.beaten
+	o.filter.beaten = 0
+	for i := range o.filter.late {
+		l := &o.filter.late[i]
+		r.AddRuntime(l.number+1, 0)
+		r.Runtime[l.number].Rows += l.dropped
+		l.dropped = 0
+	}
 }
 
 func (o *scanOp) next(ctx context.Context) (*vec.Batch, error) {
@@ -276,6 +298,7 @@ type rowFilter struct {
 	late     []lateNode
 	bound    *topBound
 	boundCol int
+	beaten   int64 // rows that the bound dropped and that are not reported yet
 	cols     []int
 	full     vec.Batch
 	sel      []uint16
@@ -316,8 +339,10 @@ func (f *rowFilter) pass(ctx context.Context, b *vec.Batch) ([]uint16, error) {
 		}
 	}
 	if f.bound != nil {
+		before := liveN(b.N, sel)
 		if k := f.bound.selectRows(b.Cols[f.boundCol], b.N, sel, f.sel); k >= 0 {
 			sel, narrowed = f.sel[:k], true
+			f.beaten += int64(before - k)
 		}
 	}
 	if f.cond == nil {
@@ -334,8 +359,10 @@ func (f *rowFilter) pass(ctx context.Context, b *vec.Batch) ([]uint16, error) {
 // it drops too little.
 type lateNode struct {
 	col      int
+	number   int // among the scan's
 	f        *keyFilter
 	in, kept int64
+	dropped  int64 // not reported yet
 	off      bool
 	hashes   []uint64
 }
@@ -345,6 +372,7 @@ func (l *lateNode) selectRows(b *vec.Batch, sel, out []uint16) int {
 	k := l.f.selectRows(b.Cols[l.col], b.N, sel, out, &l.hashes)
 	l.in += int64(n)
 	l.kept += int64(k)
+	l.dropped += int64(n - k)
 	if l.in > 100_000 && l.kept*20 > l.in*19 {
 		l.off = true
 	}

@@ -53,7 +53,7 @@ func newSemiBuild(sc *scope, n *plan.HashJoin, req request) (stage, error) {
 		s.keyTypes = append(s.keyTypes, n.LeftKeys[i].Type())
 		f := &keyFilter{}
 		s.filters = append(s.filters, f)
-		if e, ok := n.RightKeys[i].(*plan.Slot); ok && !s.nullEq(i) {
+		if e := plan.Unchanged(n.RightKeys[i]); e != nil && !s.nullEq(i) {
 			sub.late = append(sub.late, lateRequest{col: e.Index, f: f})
 		}
 	}

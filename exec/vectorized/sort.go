@@ -55,7 +55,8 @@ func newSort(sc *scope, n *plan.Sort, req request) (stage, error) {
 	sub := request{need: need}
 	if s.top = n.Limit > 0 && n.Limit <= maxTopN; s.top && len(n.Keys) > 0 {
 		s.bound = newTopBound(n.Keys[0].Expr.Type(), n.Keys[0].Desc, n.Keys[0].NullsFirst)
-		if e, ok := n.Keys[0].Expr.(*plan.Slot); ok {
+		// A cast from one type of text to another leaves order and bytes as they are.
+		if e := plan.Unchanged(n.Keys[0].Expr); e != nil && (e == n.Keys[0].Expr || plainText(e.T.Kind) && plainText(n.Keys[0].Expr.Type().Kind)) {
 			sub.bound = &boundRequest{col: e.Index, b: s.bound, rows: n.Limit}
 		}
 	}
@@ -242,7 +243,7 @@ func (l *topLocal) consume(ctx context.Context, b *vec.Batch) error {
 	}
 	l.sel = grow(l.sel, b.Size())
 	sel := b.Sel
-	if l.s.bound != nil && l.s.bound.selects() {
+	if l.s.bound != nil && l.s.bound.cheap() {
 		if k := l.s.bound.selectRows(b.Cols[l.width], b.N, sel, l.sel); k >= 0 {
 			sel = l.sel[:k]
 		}
@@ -334,7 +335,7 @@ func (l *topLocal) shrink() error {
 	if len(l.ents) == limit {
 		e := l.ents[limit-1]
 		l.worst = append(l.worst[:0], l.data[e.from:e.to]...)
-		if b := l.s.bound; b != nil && b.usable {
+		if b := l.s.bound; b != nil {
 			b.tighten(out.Cols[l.width], out.N-1)
 		}
 	}

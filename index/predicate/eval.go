@@ -98,6 +98,43 @@ func Eval(n Node, s Source) Verdict {
 }
 
 func evalLeaf(l *Leaf, s *ColumnStats) Verdict {
+	v := evalOp(l, s)
+	if l.Set == nil || v == None {
+		return v
+	}
+	// All of the operation is not all of the set.
+	if lo, hi, ok := setBounds(l, s); ok && !l.Set.Intersects(lo, hi) {
+		return None
+	}
+	return Some
+}
+
+// setBounds returns bounds of the values that a set is asked about.
+func setBounds(l *Leaf, s *ColumnStats) (lo, hi types.Datum, ok bool) {
+	if s.Min == nil || s.Max == nil {
+		return nil, nil, false
+	}
+	switch l.Type.Kind {
+	case types.Float4, types.Float8: // NaN may be above
+		a, ok1 := s.Min.(float64)
+		b, ok2 := s.Max.(float64)
+		if !ok1 || !ok2 || math.IsNaN(a) || math.IsNaN(b) {
+			return nil, nil, false
+		}
+	case types.BpChar: // a value x is stored as x followed by blanks, see evalChar
+		a, ok1 := s.Min.(string)
+		if _, ok2 := s.Max.(string); !ok1 || !ok2 {
+			return nil, nil, false
+		}
+		if i := strings.IndexFunc(a, func(r rune) bool { return r <= ' ' }); i >= 0 {
+			a = a[:i]
+		}
+		return a, s.Max, true
+	}
+	return s.Min, s.Max, true
+}
+
+func evalOp(l *Leaf, s *ColumnStats) Verdict {
 	if s.Rows == 0 {
 		return None
 	}

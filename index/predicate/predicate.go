@@ -43,6 +43,20 @@ type Leaf struct {
 	// Type is the column's type; Args are of that type, in Datum form, not NULL.
 	Type types.Type
 	Args []types.Datum
+	// Set, when not nil, narrows the leaf: the value must be in the set, too. Who does not
+	// look at it leaves out less. A leaf with a set never stands under a NOT.
+	Set Set
+	// Runtime, when not 0, is 1 + the number of the runtime filter among those of the scan
+	// that the leaf comes from.
+	Runtime int
+}
+
+// Set holds at least the values that are looked for. Safe for concurrent use.
+type Set interface {
+	// Intersects reports whether a value within [lo, hi] may be in the set; true when that
+	// cannot be said. lo and hi are in Datum form, of a type that compares as the column's;
+	// text, CHAR included, is compared by its bytes.
+	Intersects(lo, hi types.Datum) bool
 }
 
 // MapLeaf compares the value that a map column has under a key, NULL where the map is

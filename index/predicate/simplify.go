@@ -46,6 +46,9 @@ func simplifyLeaf(l *Leaf, not bool) Node {
 	if !not {
 		return l
 	}
+	if l.Set != nil {
+		return nil // NOT of less than all that the leaf says
+	}
 	if op, ok := opposite[l.Op]; ok {
 		c := *l
 		c.Op = op

@@ -14,6 +14,7 @@ var (
 	DataException                      = Code{"22000"}
 	StringDataRightTruncation          = Code{"22001"}
 	NumericValueOutOfRange             = Code{"22003"}
+	SequenceGeneratorLimitExceeded     = Code{"2200H"}
 	NullValueNotAllowed                = Code{"22004"}
 	InvalidDatetimeFormat              = Code{"22007"}
 	DatetimeFieldOverflow              = Code{"22008"}
@@ -62,6 +63,7 @@ var (
 	InFailedSQLTransaction             = Code{"25P02"}
 	IdleInTransactionSessionTimeout    = Code{"25P03"}
 	InvalidSQLStatementName            = Code{"26000"}
+	InvalidGrantOperation              = Code{"0LP01"}
 	InvalidAuthorizationSpecification  = Code{"28000"}
 	InvalidPassword                    = Code{"28P01"}
 	DependentObjectsStillExist         = Code{"2BP01"}

@@ -55,3 +55,21 @@ type Vec struct {
 	Arr   arrow.Array
 	Const bool
 }
+
+// Part is n live rows of b from the off-th on: a new header over the same
+// arrays.
+func Part(b *Batch, off, n int) *Batch {
+	if off == 0 && n == b.Size() {
+		return b
+	}
+	c := *b
+	if b.Sel != nil {
+		c.Sel = b.Sel[off : off+n : off+n]
+		return &c
+	}
+	c.Sel = make([]uint16, n)
+	for i := range c.Sel {
+		c.Sel[i] = uint16(off + i)
+	}
+	return &c
+}

@@ -87,7 +87,12 @@ func systemInfo() []*Overload {
 		sys("current_database", false, name, none, func(c *Call, _ []types.Datum) (types.Datum, error) { return c.Env.Database(), nil }),
 		sys("current_catalog", false, name, none, func(c *Call, _ []types.Datum) (types.Datum, error) { return c.Env.Database(), nil }),
 		sys("current_user", false, name, none, func(c *Call, _ []types.Datum) (types.Datum, error) { return c.Env.User(), nil }),
-		sys("session_user", false, name, none, func(c *Call, _ []types.Datum) (types.Datum, error) { return c.Env.User(), nil }),
+		sys("session_user", false, name, none, func(c *Call, _ []types.Datum) (types.Datum, error) {
+			if u, ok := c.Env.Setting("session_authorization"); ok && u != "" {
+				return u, nil
+			}
+			return c.Env.User(), nil
+		}),
 		sys("current_schema", false, name, none, func(c *Call, _ []types.Datum) (types.Datum, error) {
 			if p := c.Env.SearchPath(false); len(p) > 0 {
 				return p[0], nil
@@ -161,6 +166,7 @@ func systemInfo() []*Overload {
 		{"pg_get_indexdef", ts(oid)}, {"pg_get_indexdef", ts(oid, tInt4, b)},
 		{"pg_get_constraintdef", ts(oid)}, {"pg_get_constraintdef", ts(oid, b)},
 		{"pg_get_viewdef", ts(oid)}, {"pg_get_viewdef", ts(oid, b)}, {"pg_get_viewdef", ts(oid, tInt4)},
+		{"pg_get_viewdef", ts(txt)}, {"pg_get_viewdef", ts(txt, b)},
 		{"pg_get_functiondef", ts(oid)}, {"pg_get_function_result", ts(oid)}, {"pg_get_function_arguments", ts(oid)},
 		{"pg_get_function_identity_arguments", ts(oid)}, {"pg_get_function_arg_default", ts(oid, tInt4)}, {"pg_get_function_sqlbody", ts(oid)},
 		{"pg_get_triggerdef", ts(oid)}, {"pg_get_triggerdef", ts(oid, b)}, {"pg_get_ruledef", ts(oid)}, {"pg_get_ruledef", ts(oid, b)},
@@ -191,7 +197,7 @@ func systemInfo() []*Overload {
 			return v, nil
 		}))
 	}
-	// Privileges: everybody who is let in may read everything; roles come later.
+	// Privileges on objects: everybody who is let in has all.
 	for _, p := range []string{"table", "any_column", "schema", "database", "function", "language", "sequence", "tablespace", "type", "server", "foreign_data_wrapper", "parameter"} {
 		fn := "has_" + p + "_privilege"
 		for _, obj := range []types.Type{oid, txt} {
@@ -208,9 +214,9 @@ func systemInfo() []*Overload {
 		}
 	}
 	for _, r := range []types.Type{name, oid} {
-		add(sys("pg_has_role", true, b, ts(r, txt), constant(true)))
+		add(sys("pg_has_role", true, b, ts(r, txt), action("pg_has_role")))
 		for _, who := range []types.Type{name, oid} {
-			add(sys("pg_has_role", true, b, ts(who, r, txt), constant(true)))
+			add(sys("pg_has_role", true, b, ts(who, r, txt), action("pg_has_role")))
 		}
 	}
 	add(

@@ -63,6 +63,56 @@ type Cast struct {
 	Pos      int32
 }
 
+// Unchanged returns the column that e is but for casts that leave every value what it is:
+// of one whole number to a wider one, of VARCHAR(n) to TEXT, of NUMERIC(p, s) to NUMERIC,
+// of REAL to DOUBLE PRECISION. Values of the column and of e that are equal are the same;
+// nil = e is more than that.
+func Unchanged(e Expr) *Slot {
+	for {
+		switch x := e.(type) {
+		case *Slot:
+			return x
+		case *Cast:
+			if !widens(x.Arg.Type(), x.T) {
+				return nil
+			}
+			e = x.Arg
+		default:
+			return nil
+		}
+	}
+}
+
+func widens(from, to types.Type) bool {
+	text := func(t types.Type) bool { return t.Kind == types.Text || t.Kind == types.Varchar }
+	size := func(t types.Type) int {
+		switch t.Kind {
+		case types.TinyInt:
+			return 1
+		case types.Int2:
+			return 2
+		case types.Int4:
+			return 4
+		case types.Int8:
+			return 8
+		}
+		return 0
+	}
+	switch {
+	case size(from) > 0:
+		return size(to) >= size(from)
+	case text(from):
+		return text(to) && to.Len <= 0
+	case from.Kind == types.BpChar:
+		return to.Kind == types.BpChar && to.Len <= 0
+	case from.Kind == types.Numeric:
+		return to.Kind == types.Numeric && to.Prec == 0
+	case from.Kind == types.Float4:
+		return to.Kind == types.Float8
+	}
+	return false
+}
+
 // And, Or are flat; Not negates: three-valued logic. Evaluation narrows the
 // selection from argument to argument, so guards protect what follows.
 type And struct{ Args []Expr }

@@ -59,6 +59,9 @@ type Modify struct {
 	// File and Pos are the slots of _FILE and _POS of the row that is there; -1 for
 	// primary-key tables and for inserts.
 	File, Pos int
+	// RowID is the slot of _ROW_ID of the row that is there, which an updated row keeps;
+	// -1 where rows have none.
+	RowID int
 	// KeyChanged says that an update may give a row another primary key or
 	// partition: the old row is deleted then.
 	KeyChanged bool

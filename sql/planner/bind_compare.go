@@ -245,23 +245,56 @@ func (p *planner) inExpr(s *scope, e *ast.In) (plan.Expr, error) {
 		op = "<>"
 	}
 	if isRow(l.Type()) {
-		return p.inOps(e, l, items, op)
+		return p.inOps(e, l, items, e.List, op)
 	}
-	if len(items) > 1 {
-		locs := []ast.Pos{p.loc(e.Expr)}
-		for _, it := range e.List {
-			locs = append(locs, p.loc(it))
+	// As in PostgreSQL, only what reads no column makes a list of one type; the rest
+	// is compared item by item.
+	var fixed, read []plan.Expr
+	var readList []ast.Expr
+	locs := []ast.Pos{p.loc(e.Expr)}
+	for i, it := range items {
+		if readsColumn(it) {
+			read, readList = append(read, it), append(readList, e.List[i])
+			continue
 		}
-		all := append([]plan.Expr{l}, items...)
-		t, _, cerr := selectCommon(all)
+		fixed = append(fixed, it)
+		locs = append(locs, p.loc(e.List[i]))
+	}
+	if len(fixed) > 1 {
+		t, _, cerr := selectCommon(append([]plan.Expr{l}, fixed...))
 		if cerr == nil && t.Kind != types.Record {
-			x, err := p.inList(l, items, locs, t, e)
-			if x != nil || err != nil {
-				return x, err
+			list, err := p.inList(l, fixed, locs, t, e)
+			if err != nil {
+				return nil, err
+			}
+			if list != nil {
+				if len(read) == 0 {
+					return list, nil
+				}
+				rest, err := p.inOps(e, l, read, readList, op)
+				if err != nil {
+					return nil, err
+				}
+				if e.Not {
+					return &plan.And{Args: []plan.Expr{list, rest}}, nil
+				}
+				return &plan.Or{Args: []plan.Expr{list, rest}}, nil
 			}
 		}
 	}
-	return p.inOps(e, l, items, op)
+	return p.inOps(e, l, items, e.List, op)
+}
+
+// readsColumn reports whether an expression refers to a column.
+func readsColumn(e plan.Expr) bool {
+	found := false
+	plan.Walk(e, func(x plan.Expr) bool {
+		if _, ok := x.(*plan.Col); ok {
+			found = true
+		}
+		return !found
+	})
+	return found
 }
 
 // inList builds an InList when every item compares by the same operator in the
@@ -277,6 +310,18 @@ func (p *planner) inList(l plan.Expr, items []plan.Expr, locs []ast.Pos, t types
 			return nil, nil
 		}
 		conv[i] = x
+	}
+	if k := l.Type().Kind; t.Kind == types.Float4 && k != types.Float4 && k != types.Unknown {
+		// The list is of real, the comparison of double precision: no operator takes
+		// another number and a real.
+		t = types.Of(types.Float8)
+		for i, it := range conv {
+			x, err := p.coerce(it, t, function.Implicit, locs[i+1])
+			if err != nil || x == nil {
+				return nil, err
+			}
+			conv[i] = x
+		}
 	}
 	lc, err := p.coerce(l, t, function.Implicit, locs[0])
 	if err != nil || lc == nil {
@@ -338,8 +383,8 @@ func (p *planner) alignNumeric(l, cast plan.Expr, items []plan.Expr) (plan.Expr,
 	return l, out
 }
 
-// inOps is IN as a chain of comparisons.
-func (p *planner) inOps(e *ast.In, l plan.Expr, items []plan.Expr, op string) (plan.Expr, error) {
+// inOps is IN as a chain of comparisons with items, which list spells.
+func (p *planner) inOps(e *ast.In, l plan.Expr, items []plan.Expr, list []ast.Expr, op string) (plan.Expr, error) {
 	var parts []plan.Expr
 	for i, it := range items {
 		var x plan.Expr
@@ -349,9 +394,9 @@ func (p *planner) inOps(e *ast.In, l plan.Expr, items []plan.Expr, op string) (p
 				return nil, p.errAt(pgerr.UndefinedFunction, e.Pos, "operator does not exist: record %s %s", op, typeName(it.Type()))
 			}
 			le, re := p.rowElems(l), p.rowElems(it)
-			x, err = p.rowOp(op, le, re, p.locs(e.Expr, len(le)), p.locs(e.List[i], len(re)), e.Pos)
+			x, err = p.rowOp(op, le, re, p.locs(e.Expr, len(le)), p.locs(list[i], len(re)), e.Pos)
 		} else {
-			x, err = p.operator(op, l, it, p.loc(e.Expr), p.loc(e.List[i]), e.Pos)
+			x, err = p.operator(op, l, it, p.loc(e.Expr), p.loc(list[i]), e.Pos)
 		}
 		if err != nil {
 			return nil, err

@@ -115,6 +115,7 @@ func (p *planner) bindTable(s *scope, r *ast.TableName) (plan.LNode, []*item, er
 	if n := r.Name.Last(); strings.EqualFold(n, rel.Name()) || strings.Contains(n, "$") {
 		it.name, it.table = n, n
 	}
+	p.recording().table(r, it)
 	if v, ok := rel.(catalog.View); ok && rel.Kind() == 'v' && v.Query() != "" {
 		return p.bindView(s, r, v, it)
 	}
@@ -486,6 +487,20 @@ func (p *planner) bindJoin(s *scope, j *ast.Join) (plan.LNode, []*item, error) {
 			return nil, nil, err
 		}
 		merged = append(merged, scopeCol{name: u.Name, e: m})
+	}
+	if j.Natural || len(using) > 0 {
+		var ls, rs []scopeCol
+		for i := range lcols {
+			if usedL[i] {
+				ls = append(ls, lcols[i])
+			}
+		}
+		for i := range rcols {
+			if usedR[i] {
+				rs = append(rs, rcols[i])
+			}
+		}
+		p.recording().join(j, using, ls, rs)
 	}
 	// Outer joins make the other side's columns nullable.
 	if kind == plan.Left || kind == plan.Full {

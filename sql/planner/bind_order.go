@@ -68,6 +68,7 @@ func (p *planner) findTarget92(s *scope, e ast.Expr, targets []target, k exprKin
 				}
 			}
 			if found >= 0 {
+				p.recording().target(e, targets, found)
 				return found, targets, p.checkTargetKind(s, targets[found], k, clause)
 			}
 		}
@@ -84,6 +85,7 @@ func (p *planner) findTarget92(s *scope, e ast.Expr, targets []target, k exprKin
 				continue
 			}
 			if at++; at == v {
+				p.recording().target(e, targets, i)
 				return i, targets, p.checkTargetKind(s, targets[i], k, clause)
 			}
 		}

@@ -396,8 +396,9 @@ func (p *planner) bindTargets(s *scope, sel *ast.Select) ([]target, error) {
 			return nil, err
 		}
 		if ok {
-			for _, it := range items {
-				out = append(out, target{name: it.name, e: it.e, pos: t.Pos})
+			srcs := p.recording().star(s, t, items)
+			for i, it := range items {
+				out = append(out, target{name: it.name, e: it.e, pos: t.Pos, src: srcs[i]})
 			}
 			continue
 		}

@@ -54,7 +54,8 @@ func (p *planner) bindFuncRef(s *scope, r *ast.FuncRef) (plan.LNode, []*item, er
 			}
 			names, typs = append(names, n), append(typs, fld.Type.WithNotNull(false))
 		}
-		if scalar {
+		// One OUT parameter is the result itself, a list of columns makes a record of it.
+		if len(c.T) == 1 && len(defs) == 0 && !isRow(c.T[0].Type) {
 			scalarCols++
 		}
 	}

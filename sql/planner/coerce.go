@@ -146,6 +146,9 @@ func (p *planner) castCall(e plan.Expr, to types.Type, explicit bool, pos ast.Po
 	if o != nil && o.Volatility == function.Volatile {
 		p.volatile = true
 	}
+	if !explicit {
+		p.recording().cast(e, to)
+	}
 	t := to.WithNotNull(e.Type().NotNull && o == nil)
 	if o != nil && o.Strict && e.Type().NotNull {
 		t.NotNull = notNullCast(e.Type(), to)
@@ -213,8 +216,10 @@ func (p *planner) coerceUnknown(e plan.Expr, to types.Type, ctx function.CastCon
 		return p.setParam(e, to, ctx, pos)
 	case *plan.Const:
 		if e.Value == nil {
+			p.recording().literal(pos, to)
 			return p.constAt(nil, to, pos), nil
 		}
+		p.recording().literal(pos, to)
 		return p.literal(e.Value.(string), to, ctx == function.Explicit, pos)
 	}
 	// An unknown column of a subquery: PostgreSQL has made it text by now.
@@ -282,6 +287,12 @@ func (p *planner) literal(s string, to types.Type, explicit bool, pos ast.Pos) (
 // it; ok is false when there is none.
 func withoutLength(t types.Type) (types.Type, bool) {
 	switch t.Kind {
+	case types.Array:
+		if t.Elem == nil {
+			return t, false
+		}
+		elem, ok := withoutLength(*t.Elem)
+		return types.ArrayOf(elem), ok
 	case types.Varchar, types.BpChar, types.Numeric, types.Time, types.TimeTZ:
 	case types.Timestamp, types.TimestampTZ:
 		if t.IsNanos() {
@@ -308,9 +319,13 @@ func (p *planner) setParam(e *plan.Param, to types.Type, ctx function.CastContex
 		if t.Kind == types.Varchar || t.Kind == types.BpChar {
 			t.Len = 0
 		}
+		base, cut := withoutLength(to)
+		if cut = cut && to.Kind == types.Array; cut {
+			t = base
+		}
 		p.params[i] = t
 		e.T = t
-		if to.Mod != 0 {
+		if to.Mod != 0 || cut {
 			return p.coerce(e, to, ctx, pos)
 		}
 		return e, nil

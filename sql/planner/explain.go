@@ -192,9 +192,7 @@ func (x *explainer) node(n plan.Node, _ any) *xnode {
 		if n.Params {
 			add("Storage Filter", "decided when parameters are known")
 		}
-		for _, rf := range n.LateIn {
-			add("Runtime Filter", fmt.Sprintf("%s (join %d)", out.names[rf.Column], rf.JoinID))
-		}
+		x.runtimeFilters(n, out.names, add)
 		if n.Spec.Limit >= 0 {
 			add("Rows Wanted", n.Spec.Limit)
 		}
@@ -557,6 +555,37 @@ func keysText(d *deparser, ks []plan.SortKey) string {
 }
 
 // scanProps are the lines about what storage was asked for and skipped.
+// runtimeFilters describes the filters that hash joins give a scan, and what each left out:
+// files that were not read because of it, rows of the others.
+func (x *explainer) runtimeFilters(n *plan.Scan, names []string, add func(string, any)) {
+	var r *table.PlanReport
+	if x.stats != nil && x.o.Analyze {
+		r = x.stats.Scan(n.ID)
+	}
+	did := func(i int) string {
+		if r == nil {
+			return ""
+		}
+		files, rows := r.Counters.RuntimeFiles[i+1], int64(0)
+		if i < len(r.Runtime) {
+			files, rows = files+r.Runtime[i].Files, r.Runtime[i].Rows
+		}
+		return fmt.Sprintf(": %d files and %d rows removed", files, rows)
+	}
+	for i, rf := range n.LateIn {
+		add("Runtime Filter", fmt.Sprintf("%s (join %d)%s", names[rf.Column], rf.JoinID, did(i)))
+	}
+	if r == nil {
+		return
+	}
+	// A join that builds on its left side knows of them only when it runs.
+	for i := len(n.LateIn); i < len(r.Runtime); i++ {
+		if c := r.Runtime[i].Column; c >= 0 && c < len(names) {
+			add("Runtime Filter", names[c]+" (outer side)"+did(i))
+		}
+	}
+}
+
 func (x *explainer) scanProps(n *plan.Scan, add func(string, any)) {
 	var r *table.PlanReport
 	if x.stats != nil {
@@ -636,8 +665,14 @@ func (x *explainer) scanProps(n *plan.Scan, add func(string, any)) {
 	if c.Pages > 0 {
 		add("Pages", of(c.Pages-c.PagesSkipped, c.Pages))
 	}
+	if c.PagesDecoded > 0 && x.o.Buffers {
+		add("Pages Decoded", c.PagesDecoded)
+	}
 	if c.Rows > 0 {
 		add("Storage Rows", fmt.Sprintf("%d read, %d skipped", c.Rows-c.RowsSkipped, c.RowsSkipped))
+	}
+	if r.TopN > 0 && x.o.Analyze {
+		add("Rows Removed by Top-N", r.TopN)
 	}
 	if c.IndexBytes > 0 || c.IndexRows > 0 || c.IndexPages > 0 || c.IndexDamaged > 0 {
 		line := fmt.Sprintf("%s read", kb(c.IndexBytes))

@@ -88,6 +88,9 @@ type modifier struct {
 	// bound.
 	actionCol *plan.LCol
 
+	// overriding is the clause about identity columns.
+	overriding ast.Overriding
+
 	conflict  *boundConflict
 	overwrite *plan.OverwriteSpec
 	upsert    bool
@@ -152,7 +155,7 @@ func (t *modTarget) plainCols() []scopeCol {
 // finish plans what was bound.
 func (m *modifier) finish() (*PlannedModify, error) {
 	p, t := m.p, m.t
-	mod := &plan.Modify{Op: m.op, Target: t.rel, Alias: t.it.name, Action: -1, File: -1, Pos: -1,
+	mod := &plan.Modify{Op: m.op, Target: t.rel, Alias: t.it.name, Action: -1, File: -1, Pos: -1, RowID: -1,
 		KeyChanged: m.keyChanged, Overwrite: m.overwrite, Upsert: m.upsert}
 	checks, err := m.checks()
 	if err != nil {
@@ -258,6 +261,9 @@ func (m *modifier) slots(mod *plan.Modify) {
 	}
 	if !t.keyed() {
 		mod.File, mod.Pos = m.pseudo("_FILE"), m.pseudo("_POS")
+		if tracksRows(t.rel) && mod.New != nil {
+			mod.RowID = m.pseudo(rowID)
+		}
 	}
 }
 

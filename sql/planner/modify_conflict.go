@@ -246,6 +246,9 @@ func (m *modifier) bindSetsIf(s *scope, sets []*ast.SetClause, node plan.LNode, 
 			return nil, nil, err
 		}
 		x := v.e
+		if x != nil && catalog.IdentityOf(m.t.cols[i].Name, m.t.options) == "a" {
+			return nil, nil, alwaysIdentity("column %q can only be updated to DEFAULT", m.t.cols[i].Name)
+		}
 		if x == nil {
 			if x, err = m.defaultOf(i); err != nil {
 				return nil, nil, err

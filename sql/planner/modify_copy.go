@@ -23,7 +23,7 @@ func PlanCopyFrom(ctx context.Context, name ast.Name, columns []ast.Ident, where
 		return nil, err
 	}
 	t := m.t
-	mod := &plan.Modify{Op: plan.InsertOp, Target: t.rel, Alias: t.it.name, Action: -1, File: -1, Pos: -1}
+	mod := &plan.Modify{Op: plan.InsertOp, Target: t.rel, Alias: t.it.name, Action: -1, File: -1, Pos: -1, RowID: -1}
 	place := map[plan.ColID]int{}
 	given := make([]bool, len(t.cols))
 	add := func(i int) {

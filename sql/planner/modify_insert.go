@@ -12,7 +12,7 @@ import (
 // insert binds INSERT, UPSERT and INSERT OVERWRITE.
 func (m *modifier) insert(st *ast.Insert) error {
 	p := m.p
-	m.op, m.upsert = plan.InsertOp, st.Upsert
+	m.op, m.upsert, m.overriding = plan.InsertOp, st.Upsert, st.Overriding
 	// The target is known at this level and below, for hints, but cannot be
 	// referred to.
 	s := &scope{}
@@ -199,6 +199,18 @@ func (m *modifier) insertValues(s *scope, v *ast.Values, cols []int, list []*ast
 		if err := m.checkCount(len(vals), cols, list, func(i int) ast.Pos { return locs[i] }, wide); err != nil {
 			return err
 		}
+		for i := range vals {
+			if i < len(r) && len(r) == len(vals) {
+				if _, ok := r[i].(*ast.Default); ok {
+					continue
+				}
+			}
+			x, err := m.identityValue(vals[i], cols[i])
+			if err != nil {
+				return err
+			}
+			vals[i] = x
+		}
 		for i, x := range vals {
 			if k, ok := x.(*plan.Const); ok && k.T.Kind != types.Unknown {
 				if _, known := p.pos[k]; !known {
@@ -272,7 +284,9 @@ func (m *modifier) fromQuery(b *bound, cols []int, list []*ast.AssignTarget, sta
 		if err != nil {
 			return err
 		}
-		vals[i] = x
+		if vals[i], err = m.identityValue(x, cols[i]); err != nil {
+			return err
+		}
 	}
 	row, err := m.fullRow(vals, cols, static)
 	m.src, m.new = b.root, row

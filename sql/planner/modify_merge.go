@@ -104,6 +104,9 @@ func (g *merging) plan(st *ast.Merge, on []plan.Expr) {
 		// What is passed on through the join must be there before it is made.
 		p.pseudoColumn(t.it, "_FILE")
 		p.pseudoColumn(t.it, "_POS")
+		if tracksRows(t.rel) {
+			p.pseudoColumn(t.it, rowID)
+		}
 	}
 	g.on = on
 	switch {
@@ -363,8 +366,17 @@ func (g *merging) insertRow(w *ast.MergeWhen) ([]plan.Expr, error) {
 	if err := m.checkCount(len(vals), cols, w.Columns, func(i int) ast.Pos { return locs[i] }, false); err != nil {
 		return nil, err
 	}
+	m.overriding = w.Overriding
 	for i, x := range vals {
 		if vals[i], err = m.assignTo(x, cols[i], locs[i]); err != nil {
+			return nil, err
+		}
+		if i < len(w.Values) && len(w.Values) == len(vals) {
+			if _, ok := w.Values[i].(*ast.Default); ok {
+				continue
+			}
+		}
+		if vals[i], err = m.identityValue(vals[i], cols[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -131,6 +131,25 @@ func (m *modifier) defaultOf(i int) (plan.Expr, error) {
 	return e, nil
 }
 
+// identityValue is what a column gets that an INSERT gives a value other than DEFAULT,
+// by the column's identity and OVERRIDING.
+func (m *modifier) identityValue(x plan.Expr, i int) (plan.Expr, error) {
+	id := catalog.IdentityOf(m.t.cols[i].Name, m.t.options)
+	switch {
+	case id != "" && m.overriding == ast.OverridingUser:
+		return m.defaultOf(i)
+	case id == "a" && m.overriding == ast.OverridingNone:
+		return nil, alwaysIdentity("cannot insert a non-DEFAULT value into column %q", m.t.cols[i].Name).
+			WithHint("Use OVERRIDING SYSTEM VALUE to override.")
+	}
+	return x, nil
+}
+
+// alwaysIdentity is the error of giving a GENERATED ALWAYS column a value.
+func alwaysIdentity(format, column string) *pgerr.Error {
+	return pgerr.New(pgerr.GeneratedAlways, format, column).WithDetail("Column %q is an identity column defined as GENERATED ALWAYS.", column)
+}
+
 func (p *planner) bindDefault(c catalog.Column, options map[string]string) (plan.Expr, error) {
 	want := c.Type.SQL().WithNotNull(false)
 	text, constant, ok := catalog.DefaultOf(c.Field, options)

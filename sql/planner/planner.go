@@ -120,9 +120,10 @@ type planner struct {
 	relations []catalog.Relation
 	locks     []catalog.Relation
 	rowLocks  []rowLock
-	noWait    bool // of a lock in locks
-	rebinding bool // a WITH item is bound again for another use
-	views     int  // nesting of views being expanded
+	noWait    bool      // of a lock in locks
+	rebinding bool      // a WITH item is bound again for another use
+	views     int       // nesting of views being expanded
+	rec       *recorder // of what names mean; nil = nobody asks
 
 	maps        map[*plan.Call]bool // MAP and MULTISET literals
 	mergeAction *plan.LCol          // what merge_action() reads; nil where it has no meaning
@@ -264,7 +265,7 @@ func (p *planner) errAt(c pgerr.Code, pos ast.Pos, format string, args ...any) *
 // at adds a position to an error that has none.
 func (p *planner) at(err error, pos ast.Pos) error {
 	var e *pgerr.Error
-	if errors.As(err, &e) && e.Position == 0 {
+	if errors.As(err, &e) && e.Position == 0 && e.Code != pgerr.InsufficientPrivilege { // PostgreSQL says no place of those
 		c := *e
 		return c.WithPosition(p.charPos(pos))
 	}

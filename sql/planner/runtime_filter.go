@@ -29,11 +29,9 @@ func runtimeFilters(n plan.Node) {
 		if h.NullEq != nil && h.NullEq[i] || !filterable(probe) || !filterable(build) || probe.IsNanos() != build.IsNanos() {
 			continue
 		}
-		s, ok := k.(*plan.Slot)
-		if !ok {
-			continue
+		if s := plan.Unchanged(k); s != nil {
+			attach(h, i, h.Left, s.Index)
 		}
-		attach(h, i, h.Left, s.Index)
 	}
 }
 
@@ -41,7 +39,8 @@ func runtimeFilters(n plan.Node) {
 func filterable(t types.Type) bool {
 	switch t.Kind {
 	case types.TinyInt, types.Int2, types.Int4, types.Int8, types.Date, types.Text, types.Varchar,
-		types.Timestamp, types.TimestampTZ, types.Numeric, types.Float4, types.Float8, types.BpChar, types.Bytea:
+		types.Timestamp, types.TimestampTZ, types.Numeric, types.Float4, types.Float8, types.BpChar, types.Bytea,
+		types.UUID, types.Time:
 		return true
 	}
 	return false
@@ -61,8 +60,8 @@ func attach(h *plan.HashJoin, key int, n plan.Node, at int) {
 		case *plan.Filter:
 			n = x.Input
 		case *plan.Project:
-			s, ok := x.Exprs[at].(*plan.Slot)
-			if !ok {
+			s := plan.Unchanged(x.Exprs[at])
+			if s == nil {
 				return
 			}
 			n, at = x.Input, s.Index
@@ -75,15 +74,15 @@ func attach(h *plan.HashJoin, key int, n plan.Node, at int) {
 			if x.Sets != nil || at >= len(x.Groups) {
 				return
 			}
-			s, ok := x.Groups[at].(*plan.Slot)
-			if !ok {
+			s := plan.Unchanged(x.Groups[at])
+			if s == nil {
 				return
 			}
 			n, at = x.Input, s.Index
 		case *plan.HashJoin:
 			l := len(x.Left.Schema())
 			switch {
-			case at < l && (x.Kind == plan.Inner || x.Kind == plan.Left || x.Kind == plan.Semi || x.Kind == plan.Anti || x.Kind == plan.NullAnti):
+			case at < l && (x.Kind == plan.Inner || x.Kind == plan.Left || x.Kind == plan.Semi || x.Kind == plan.Anti || x.Kind == plan.NullAnti || x.Kind == plan.Mark):
 				n = x.Left
 			case at >= l && (x.Kind == plan.Inner || x.Kind == plan.Right):
 				n, at = x.Right, at-l

@@ -260,6 +260,9 @@ func (p *planner) itemColumn(it *item, name string, pos ast.Pos) (*scopeCol, err
 				return p.pseudoColumn(it, name), nil
 			}
 		}
+		if c := p.rowIDColumn(it, name); c != nil {
+			return c, nil
+		}
 		if err := p.lakeColumn(it, name, pos); err != nil {
 			return nil, err
 		}
@@ -276,6 +279,32 @@ var pseudoColumns = []struct {
 	{"_FILE", table.PseudoFile, types.Text}, {"_POS", table.PseudoPos, types.Int8},
 	{"_KIND", table.PseudoKind, types.Int2}, {"_SEQ", table.PseudoSequence, types.Int8},
 	{"__paimon_bucket", table.PseudoBucket, types.Int4},
+	{rowID, table.PseudoRowID, types.Int8}, {rowSequence, table.PseudoVersion, types.Int8},
+}
+
+// Columns that the rows of tables with row tracking have, by their Paimon names.
+const (
+	rowID       = "_ROW_ID"
+	rowSequence = "_SEQUENCE_NUMBER"
+)
+
+// tracksRows reports whether the rows of a stored table have ids.
+func tracksRows(t catalog.TableInfo) bool {
+	return len(t.PrimaryKey()) == 0 && strings.EqualFold(t.Options()["row-tracking.enabled"], "true")
+}
+
+// rowIDColumn is the row's id, or its sequence number, where the table has them.
+func (p *planner) rowIDColumn(it *item, name string) *scopeCol {
+	t, stored := it.get.Rel.(catalog.TableInfo)
+	if !stored || !tracksRows(t) {
+		return nil
+	}
+	for _, n := range []string{rowID, rowSequence} {
+		if strings.EqualFold(name, n) {
+			return p.pseudoColumn(it, n)
+		}
+	}
+	return nil
 }
 
 // lakeColumn refuses by name the metadata columns of the lake engines that are
@@ -434,6 +463,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 		name := parts[0].Name
 		e, err := p.findColumn(s, name, c.Pos)
 		if e != nil || err != nil {
+			p.recording().ref(s, c, e)
 			return p.copyCol(e, c.Pos), err
 		}
 		it, err := p.findItem(s, "", name, c.Pos)
@@ -441,6 +471,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 			return nil, err
 		}
 		if it != nil {
+			p.recording().row(it)
 			return p.wholeRow(it), nil
 		}
 		return nil, p.missingColumn(s, "", name, c.Pos)
@@ -476,6 +507,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 			}
 			return nil, p.missingColumn(s, relName, rest[0].Name, c.Pos)
 		}
+		p.recording().member(s, c, it, col, rest[1:])
 		return p.fields(p.copyCol(col.e, c.Pos), rest[1:], c.Pos)
 	}
 	// r.f where r is a column of a row type.
@@ -484,6 +516,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 		return nil, err
 	}
 	if e != nil && (isRow(e.Type()) || len(parts) > 2) {
+		p.recording().whole(e)
 		return p.fields(e, parts[1:], c.Pos)
 	}
 	n := parts[:len(parts)-1]

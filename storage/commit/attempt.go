@@ -1,6 +1,7 @@
 package commit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,6 +52,9 @@ func (s *state) changes(ctx context.Context) (skip bool, err error) {
 		id = s.latest.ID + 1
 	}
 	if s.options.Flag("row-tracking.enabled", false) {
+		if s.options.Flag("row-tracking.partition-group-on-commit", true) {
+			s.delta = byPartition(s.delta)
+		}
 		s.delta, s.nextRow = trackRows(s.delta, id, s.nextRow)
 	}
 	if s.options.Flag("sequence.snapshot-ordering", false) && s.c.Kind != Compact {
@@ -147,6 +151,26 @@ func (s *state) oldIndexes(ctx context.Context) ([]manifest.IndexEntry, error) {
 		return nil, nil
 	}
 	return s.p.o.Manifests.Index(ctx, s.p.o.IO, s.path(s.latest.IndexManifest))
+}
+
+// byPartition puts the files of each partition together, so that the ids of its new
+// rows follow one another.
+func byPartition(files []manifest.Entry) []manifest.Entry {
+	rank := map[string]int{}
+	for i := range files {
+		k := partitionKey(files[i].Partition)
+		if _, ok := rank[k]; !ok {
+			rank[k] = len(rank)
+		}
+	}
+	if len(rank) < 2 {
+		return files
+	}
+	out := slices.Clone(files)
+	slices.SortStableFunc(out, func(a, b manifest.Entry) int {
+		return cmp.Compare(rank[partitionKey(a.Partition)], rank[partitionKey(b.Partition)])
+	})
+	return out
 }
 
 // trackRows gives new files of a table with row tracking their first row id, and

@@ -54,6 +54,9 @@ func (s *state) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkGlobal(ctx); err != nil {
+		return err
+	}
 	if s.kind != Overwrite {
 		if err := s.sameBuckets(base); err != nil {
 			return err
@@ -69,6 +72,39 @@ func (s *state) check(ctx context.Context) error {
 		}
 	}
 	return s.checkLevels(live)
+}
+
+// checkGlobal refuses to remove or to rewrite rows that a global index covers: the
+// index would go on naming them, with the values that they had. Where a whole partition
+// is replaced its index files go with it.
+func (s *state) checkGlobal(ctx context.Context) error {
+	if !s.options.Flag("row-tracking.enabled", false) {
+		return nil
+	}
+	changed := map[string]bool{}
+	for i := range s.delta {
+		if e := &s.delta[i]; e.Kind == manifest.Delete && !(s.c.Overwrite != nil && s.isReplaced(e.Partition)) {
+			changed[partitionKey(e.Partition)] = true
+		}
+	}
+	for i := range s.c.Indexes {
+		if e := &s.c.Indexes[i]; e.Type == deletionVectors {
+			changed[partitionKey(e.Partition)] = true
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	old, err := s.oldIndexes(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range old {
+		if e := &old[i]; e.Global != nil && changed[partitionKey(e.Partition)] {
+			return &fileio.UnsupportedError{Feature: "rewriting rows that a global index covers"}
+		}
+	}
+	return nil
 }
 
 // touched returns the partitions that the attempt changes.

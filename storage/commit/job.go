@@ -50,6 +50,7 @@ type job struct {
 	unsynced  []string                       // not on stable storage yet
 	made      map[string]bool                // metadata files made; true = named by the snapshot of this attempt
 	published bool
+	overtaken bool // a snapshot of a former attempt was there for a moment
 	unknown   bool
 }
 
@@ -310,6 +311,35 @@ func (j *job) findOwn(ctx context.Context, latest *snapshot.Snapshot) (int64, er
 			break // identifiers of a user ascend
 		}
 	}
+	if j.overtaken {
+		return j.findBuiltUpon(ctx, latest)
+	}
+	return 0, nil
+}
+
+// findBuiltUpon returns the id of latest when it holds what this commit adds: then
+// somebody went on from a snapshot of a former attempt before that was replaced.
+func (j *job) findBuiltUpon(ctx context.Context, latest *snapshot.Snapshot) (int64, error) {
+	gone := map[string]bool{} // files that only change their level are no proof
+	for i := range j.files {
+		if j.files[i].Kind == manifest.Delete {
+			gone[j.files[i].File.Name] = true
+		}
+	}
+	i := slices.IndexFunc(j.files, func(e manifest.Entry) bool { return e.Kind == manifest.Add && !gone[e.File.Name] })
+	if i < 0 {
+		return 0, nil // to remove twice what is gone is a conflict, and is found as one
+	}
+	live, err := j.p.Live(ctx, latest)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range live {
+		if e.File.Name == j.files[i].File.Name {
+			j.published = true
+			return latest.ID, nil
+		}
+	}
 	return 0, nil
 }
 
@@ -331,6 +361,7 @@ func (j *job) publish(ctx context.Context, s *snapshot.Snapshot) (int64, error) 
 	raw, err := snaps.Create(ctx, s, j.unsynced...)
 	if errors.Is(err, fileio.ErrExist) {
 		j.unsynced = nil
+		j.overtaken = j.overtaken || errors.Is(err, fileio.ErrOvertaken)
 		return 0, fmt.Errorf("snapshot %d: %w", s.ID, errRace)
 	}
 	if err != nil {

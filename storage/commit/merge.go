@@ -2,10 +2,10 @@ package commit
 
 import (
 	"context"
-	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
@@ -237,7 +237,7 @@ func (j *job) mergeAll(ctx context.Context, in []manifest.FileMeta, target int64
 func (p *Publisher) entries(ctx context.Context, metas []manifest.FileMeta) ([][]manifest.Entry, error) {
 	lists := make([][]manifest.Entry, len(metas))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(4, 2*runtime.GOMAXPROCS(0)))
+	g.SetLimit(max(4, 2*cores.Count()))
 	for i := range metas {
 		g.Go(func() (err error) {
 			lists[i], err = p.o.Manifests.Entries(ctx, p.o.IO, p.o.Dir+"/manifest/"+metas[i].Name)

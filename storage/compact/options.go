@@ -177,7 +177,7 @@ func Refuse(o schema.Options, keyed bool) error {
 			return un("table option file.format.per.level")
 		}
 	}
-	for _, k := range []string{"row-tracking.enabled", "data-evolution.enabled", "clustering.incremental", "chain-table.enabled"} {
+	for _, k := range []string{"data-evolution.enabled", "clustering.incremental", "chain-table.enabled"} {
 		on, err := o.Bool(k, false)
 		if err != nil {
 			return err

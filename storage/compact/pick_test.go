@@ -183,7 +183,7 @@ func TestOptionErrors(t *testing.T) {
 		}
 	}
 	for _, m := range []schema.Options{
-		{"file.format": "orc"}, {"file.format.per.level": "0:avro"}, {"row-tracking.enabled": "true"},
+		{"file.format": "orc"}, {"file.format.per.level": "0:avro"}, {"data-evolution.enabled": "true"},
 	} {
 		if Refuse(m, true) == nil {
 			t.Errorf("%v is taken", m)

@@ -31,6 +31,10 @@ type Options struct {
 	Prefix string
 	// RollBytes is where a file ends and the next begins; 0 = target-file-size.
 	RollBytes int64
+	// RowIDs says that rows of a table with row tracking come with two more columns
+	// of bigints, as they keep their ids: _ROW_ID, and _SEQUENCE_NUMBER, NULL where the
+	// commit is to give it.
+	RowIDs bool
 	// NoIndexes leaves out the file indexes that the table's options ask for: of files
 	// that no query with a condition reads, as changelog files.
 	NoIndexes bool

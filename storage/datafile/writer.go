@@ -33,6 +33,9 @@ const keyFieldIDs = 1073741823
 var (
 	sequenceField = types.Field{ID: 2147483646, Name: "_SEQUENCE_NUMBER", Type: types.Of(types.Int8).WithNotNull(true)}
 	kindField     = types.Field{ID: 2147483645, Name: "_VALUE_KIND", Type: types.Of(types.TinyInt).WithNotNull(true)}
+	// Of rows that keep their ids, behind the table's columns.
+	rowIDField       = types.Field{ID: 2147483642, Name: "_ROW_ID", Type: types.Of(types.Int8).WithNotNull(true)}
+	rowSequenceField = types.Field{ID: 2147483646, Name: "_SEQUENCE_NUMBER", Type: types.Of(types.Int8)}
 )
 
 // stepRows is after how many rows the size of the open file is looked at.
@@ -43,18 +46,21 @@ type writer struct {
 	o     Options
 	wo    format.WriteOptions
 	keyed bool
-	thin  bool
-	phys  types.Schema
-	key   []int // the trimmed key's columns
-	kts   []types.Type
-	modes []mode // per table column
-	dense bool
-	roll  int64
-	ext   string
-	uuid  string
-	names int
-	seq   int64             // of the next row of an append table
-	index *fileindex.Config // nil = no indexes
+	// tracked: the commit gives new rows ids and sequence numbers, and takes a number of
+	// 0 for the wish that it does.
+	tracked bool
+	thin    bool
+	phys    types.Schema
+	key     []int // the trimmed key's columns
+	kts     []types.Type
+	modes   []mode // per table column
+	dense   bool
+	roll    int64
+	ext     string
+	uuid    string
+	names   int
+	seq     int64             // of the next row of an append table
+	index   *fileindex.Config // nil = no indexes
 
 	cur     *open
 	done    []*manifest.DataFile
@@ -75,6 +81,7 @@ type open struct {
 	deletes   int64
 	seqLo     int64
 	seqHi     int64
+	unset     bool // some rows have no sequence number yet
 	minKey    []byte
 	lastKey   []arrow.Array // key columns of the last batch, and the last row in it
 	lastKeyAt int
@@ -125,6 +132,10 @@ func New(o Options) (Writer, error) {
 	var err error
 	if w.thin, err = t.Bool("data-file.thin-mode", false); err != nil {
 		return nil, err
+	}
+	w.tracked = !w.keyed && t.Flag("row-tracking.enabled", false)
+	if o.RowIDs && !w.tracked {
+		return nil, fmt.Errorf("row ids are written to a table without them")
 	}
 	if w.dense, err = t.Bool("metadata.stats-dense-store", true); err != nil {
 		return nil, err
@@ -188,6 +199,9 @@ func (w *writer) layout() error {
 		}
 	}
 	w.phys = append(w.phys, s.Fields...)
+	if w.o.RowIDs {
+		w.phys = append(w.phys, rowIDField, rowSequenceField)
+	}
 	if !w.thin {
 		trimmed = nil
 	}
@@ -307,7 +321,14 @@ func (w *writer) step(ctx context.Context, cols []arrow.Array, n int, seq []int6
 		}
 		all = append(all, vec.Make(arrow.PrimitiveTypes.Int64, seq, nil), vec.Make(arrow.PrimitiveTypes.Int16, kind16, nil))
 		all = append(all, cols...)
-	} else {
+	} else if w.o.RowIDs {
+		k := len(w.o.Schema.Fields)
+		if cols[k].NullN() > 0 {
+			return fmt.Errorf("write %s: a row has no id", f.name)
+		}
+		f.sequences(cols[k+1], n)
+		cols = cols[:k]
+	} else if !w.tracked {
 		if f.rows == 0 {
 			f.seqLo = w.seq
 		}
@@ -330,6 +351,24 @@ func (w *writer) step(ctx context.Context, cols []arrow.Array, n int, seq []int6
 		return err
 	}
 	return w.chargeIndex(ctx)
+}
+
+// sequences takes up the sequence numbers of rows that keep their ids. Numbers are
+// those of snapshots, so they count from 1; 0 stands for none yet: of the least where no
+// row has one, of the greatest where not every row has.
+// Source: RowDataFileSequenceNumberTracker.java.
+func (f *open) sequences(a arrow.Array, n int) {
+	v := vec.ViewOf[int64](vec.Decode(a))
+	for i := range n {
+		if v.IsNull(i) {
+			f.unset = true
+			continue
+		}
+		if s := v.V[i]; f.seqLo == 0 || s < f.seqLo {
+			f.seqLo = s
+		}
+		f.seqHi = max(f.seqHi, v.V[i])
+	}
 }
 
 // charge accounts for what the open file has in memory. Where the account
@@ -411,6 +450,15 @@ func (w *writer) finish(ctx context.Context) error {
 		SchemaID: w.o.Schema.ID, Level: w.o.Level, CreationMillis: time.Now().UnixMilli(),
 		DeleteRows: f.deletes, Source: w.o.Source, FirstRowID: -1,
 	}
+	if w.o.RowIDs {
+		if f.unset {
+			m.MaxSequence = 0
+		}
+		m.HasWriteCols = true
+		for _, c := range w.phys {
+			m.WriteCols = append(m.WriteCols, c.Name)
+		}
+	}
 	w.done = append(w.done, m)
 	if f.index != nil {
 		if err := w.finishIndex(ctx, m, f); err != nil {
@@ -424,6 +472,9 @@ func (w *writer) finish(ctx context.Context) error {
 func (w *writer) describe(m *manifest.DataFile, f *open, stats []format.ColumnStats) error {
 	s := w.o.Schema.Fields
 	values := stats[len(stats)-len(s):]
+	if w.o.RowIDs {
+		values = stats[:len(s)]
+	}
 	cols := make([]column, len(s))
 	for i := range s {
 		cols[i] = reduce(s[i].Type, values[i], w.modes[i])
@@ -455,7 +506,8 @@ func (w *writer) describe(m *manifest.DataFile, f *open, stats []format.ColumnSt
 			keep = append(keep, i)
 		}
 	}
-	if len(keep) < len(s) {
+	// Files with row ids have columns that the statistics leave out.
+	if len(keep) < len(s) || w.o.RowIDs {
 		m.HasValueStatsCols = true
 		m.ValueStatsCols = make([]string, len(keep))
 		for i, k := range keep {

@@ -175,7 +175,7 @@ func (c *Config) Only(keep func(x *Column) bool) *Config {
 func (c *Config) declare(option, name string, list []string, fields types.Schema) error {
 	kind := KindOf(name)
 	if kind == nil {
-		return &OptionError{Option: option, Reason: fmt.Sprintf("there is no file index of kind %q", name)}
+		return &OptionError{Option: option, Reason: fmt.Sprintf("there is no file index of kind %q, only %s", name, kindNames())}
 	}
 	for _, item := range list {
 		x := Column{Name: item, Kind: kind, Options: index.Options{}}

@@ -46,7 +46,7 @@ type Answer struct {
 // file's fields. rows is the number of rows of the data file, -1 = unknown. See
 // index.Eval.
 func (f *File) Eval(n predicate.Node, rows int64) (Answer, error) {
-	q := question{f: f}
+	q := question{f: f, rows: rows}
 	r, err := index.Eval(q.plain(n), rows, &q)
 	if err != nil {
 		return Answer{}, err
@@ -87,8 +87,23 @@ func (f *File) Top(col, n int, descending, nullsFirst bool, live *roaring.Bitmap
 // file.
 type question struct {
 	f    *File
+	rows int64
 	maps []mapColumn
 	kind string
+}
+
+// Each value of a list is looked up by itself, which costs about as much as reading
+// thirty rows: an index is asked about shortList values at any rate, and about more
+// where the file has listShare rows for each.
+const (
+	shortList = 64
+	listShare = 100
+)
+
+// tooLong reports whether reading the file is cheaper than asking its indexes.
+func (q *question) tooLong(l *predicate.Leaf) bool {
+	n := int64(len(l.Args))
+	return n > shortList && n > q.rows/listShare && q.rows >= 0
 }
 
 type mapColumn struct {
@@ -142,7 +157,7 @@ func (q *question) Indexes(l *predicate.Leaf) (out []index.FileIndex, empty bool
 		m = q.maps[l.Col-len(f.fields)]
 	}
 	// A value that is read as another type may be another value, or NULL.
-	if m.name == "" || f.ambiguous(m.name) || !index.Accepts(m.t, l) {
+	if m.name == "" || f.ambiguous(m.name) || q.tooLong(l) || !index.Accepts(m.t, l) {
 		return nil, false, nil
 	}
 	none, err := f.each(m.name, m.t, func(kind string, x index.FileIndex) error {

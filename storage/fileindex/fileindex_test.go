@@ -183,3 +183,64 @@ func TestAmbiguous(t *testing.T) {
 		}
 	}
 }
+
+// TestLongLists: a list of more values than looking them up is worth is not looked up.
+func TestLongLists(t *testing.T) {
+	cfg, err := Parse(schema.Options{"file-index.bitmap.columns": "a", "file-index.range-bitmap.columns": "a", "file-index.bloom-filter.columns": "a"}, fields[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = 20_000
+	w, err := cfg.NewWriter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]types.Datum, rows)
+	for i := range values {
+		values[i] = int64(i)
+	}
+	if err := w.Append([]arrow.Array{vec.FromDatums(fields[0].Type, values)}, rows); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(index.BytesSource(raw), fields[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	absent := func(n int) *predicate.Leaf {
+		l := &predicate.Leaf{Op: predicate.In, Col: 0, Type: fields[0].Type}
+		for i := range n {
+			l.Args = append(l.Args, int64(rows+i))
+		}
+		return l
+	}
+	few := &predicate.Leaf{Op: predicate.Eq, Col: 0, Type: fields[0].Type, Args: []types.Datum{int64(7)}}
+	for _, c := range []struct {
+		what string
+		n    predicate.Node
+		rows int64 // of the file; -1 = unknown
+		want index.Verdict
+	}{
+		{"few values", absent(60), rows, index.None},
+		{"many values, for many rows", absent(rows / 100), rows, index.None},
+		{"too many", absent(rows/100 + 1), rows, index.Some},
+		{"their absence", &predicate.Not{Arg: absent(rows/100 + 1)}, rows, index.Some},
+		{"rows not known", absent(rows), -1, index.None},
+		{"beside a short question", &predicate.And{Args: []predicate.Node{absent(rows), &predicate.Leaf{Op: predicate.Lt, Col: 0, Type: fields[0].Type, Args: []types.Datum{int64(0)}}}}, rows, index.None},
+	} {
+		if r, err := f.Eval(c.n, c.rows); err != nil || r.Verdict != c.want {
+			t.Errorf("%s: %v, %v", c.what, r, err)
+		}
+	}
+	r, err := f.Eval(&predicate.And{Args: []predicate.Node{absent(rows), few}}, rows)
+	if err != nil || r.Rows == nil || r.Rows.GetCardinality() != 1 {
+		t.Errorf("beside a question for one row: %v, %v", r, err)
+	}
+	r, err = f.Eval(&predicate.Or{Args: []predicate.Node{absent(rows), few}}, rows)
+	if err != nil || r.Rows != nil || r.Verdict != index.Some {
+		t.Errorf("or one row: %v, %v", r, err)
+	}
+}

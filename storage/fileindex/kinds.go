@@ -1,6 +1,8 @@
 package fileindex
 
 import (
+	"strings"
+
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/bitmap"
 	"github.com/paimon-sql/paimon-sql/index/bloom"
@@ -14,6 +16,15 @@ var kinds = []index.Kind{
 	rangebitmap.Kind{},
 	bitmap.Kind,
 	bsi.Kind{},
+}
+
+// kindNames lists the kinds as they are written in options.
+func kindNames() string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name())
+	}
+	return strings.Join(names, ", ")
 }
 
 // KindOf returns the kind of that name, nil when there is none.

@@ -69,6 +69,7 @@ func (f *blobFile) orError(ctx context.Context, err error) (File, error) {
 func (f *blobFile) Close() error { f.mu.Lock(); f.data = nil; f.mu.Unlock(); return nil }
 func (f *blobFile) Size() int64  { return f.size }
 func (f *blobFile) Path() string { return f.path }
+func (f *blobFile) Gap() int64   { return readAhead }
 
 // ReadAt fills p from off on; io.EOF when the object ends before.
 func (f *blobFile) ReadAt(p []byte, off int64) (int, error) {

@@ -60,6 +60,14 @@ func (c *LRU[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value.(*lruItem[K, V]).val, true
 }
 
+// Has reports whether k is kept. It counts as no use of it.
+func (c *LRU[K, V]) Has(k K) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.byKey[k]
+	return ok
+}
+
 // Put stores v under k at a cost in bytes, and drops the oldest values that no
 // longer fit. A value dearer than the whole budget is not kept.
 func (c *LRU[K, V]) Put(k K, v V, cost int64) {

@@ -4,6 +4,7 @@ package fileio
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 )
@@ -12,6 +13,9 @@ import (
 var (
 	ErrNotExist = errors.New("file does not exist")
 	ErrExist    = errors.New("file already exists")
+	// ErrOvertaken is an ErrExist too: the file was published, others may have seen
+	// it, and then a writer that publishes by rename put its own over it.
+	ErrOvertaken = fmt.Errorf("%w: another writer replaced it", ErrExist)
 )
 
 // FileIO reads and writes files of one warehouse. Paths are slash-separated and
@@ -64,6 +68,13 @@ type File interface {
 	io.Closer
 	Size() int64
 	Path() string // as given to Open
+}
+
+// Gapper is a File that knows what a request costs.
+type Gapper interface {
+	// Gap returns how many bytes that nobody wants are read in about the time of
+	// another request.
+	Gap() int64
 }
 
 // Writer is a file being written.

@@ -345,26 +345,3 @@ func TestCrash(t *testing.T) {
 		t.Errorf("%d outcomes: %v", len(seen), seen)
 	}
 }
-
-// TestOvertaken: a file that was renamed over the one just linked is noticed.
-func TestOvertaken(t *testing.T) {
-	dir := t.TempDir()
-	at := func(n string) string { return filepath.Join(dir, n) }
-	for _, n := range []string{"ours.tmp", "theirs.tmp"} {
-		if err := os.WriteFile(at(n), []byte(n), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Link(at("ours.tmp"), at("snapshot-1")); err != nil {
-		t.Fatal(err)
-	}
-	if err := overtaken(at("ours.tmp"), at("snapshot-1")); err != nil {
-		t.Errorf("linked: %v", err)
-	}
-	if err := os.Rename(at("theirs.tmp"), at("snapshot-1")); err != nil {
-		t.Fatal(err)
-	}
-	if err := wrap("put", "snapshot-1", overtaken(at("ours.tmp"), at("snapshot-1"))); !errors.Is(err, ErrExist) {
-		t.Errorf("renamed over: %v", err)
-	}
-}

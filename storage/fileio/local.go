@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -22,7 +21,11 @@ import (
 // Publishing is link(2) of a synced temporary file: it fails when the name is
 // taken, in this process or another, and never shows a partial file. Renames
 // are not used for it because rename(2) replaces silently.
-type Local struct{ root string }
+type Local struct {
+	root   string
+	rivals rivals
+	linked func() // for tests: called after a link, before anybody looks who came in between
+}
 
 var _ FileIO = (*Local)(nil)
 
@@ -32,7 +35,7 @@ func NewLocal(root string) *Local {
 	if a, err := filepath.Abs(root); err == nil {
 		root = a
 	}
-	return &Local{root: root}
+	return &Local{root: root, rivals: rivals{patience: rivalPatience}}
 }
 
 // Root returns the directory that relative paths are below.
@@ -120,6 +123,10 @@ func (f *localFile) ReadAt(b []byte, off int64) (int, error) {
 func (f *localFile) Close() error { return f.f.Close() }
 func (f *localFile) Size() int64  { return f.size }
 func (f *localFile) Path() string { return f.path }
+
+// Gap is between what a call costs when the bytes are in memory (4 KB) and when a disk
+// has to be asked (100 KB), nearer to the first: what is read once stays in memory.
+func (f *localFile) Gap() int64 { return 16 << 10 }
 
 // Open opens a regular file.
 func (l *Local) Open(_ context.Context, p string) (File, error) {
@@ -260,7 +267,7 @@ func (w *localWriter) Abort() error {
 
 // writeTemp writes data to a temporary file beside target.
 func writeTemp(target string, data []byte) (tmp string, err error) {
-	f, err := createNew(filepath.Join(filepath.Dir(target), "."+filepath.Base(target)+"."+uuid.NewString()+".tmp"))
+	f, err := createNew(tempName(target))
 	if err != nil {
 		return "", err
 	}
@@ -283,10 +290,7 @@ func (l *Local) PutIfAbsent(ctx context.Context, p string, data []byte) error {
 }
 
 // Publish syncs the temporary file of data together with needs and then links it.
-//
-// Java's local file system looks whether a name is free and then renames, so it may put
-// its file over one that came in between. Whoever is overtaken so finds it out here
-// as long as Java is not held up for longer than a directory takes to sync.
+// Writers that publish by rename, as Java does, are waited for: see rivals.
 func (l *Local) Publish(ctx context.Context, p string, data []byte, needs ...string) error {
 	q, err := l.resolve(p)
 	if err != nil {
@@ -301,28 +305,34 @@ func (l *Local) Publish(ctx context.Context, p string, data []byte, needs ...str
 		err = steps.run(ctx, syncStep{tmp, p})
 	}
 	if err == nil {
+		l.rivals.wait(ctx, q)
 		err = wrap("put", p, os.Link(tmp, q))
 	}
 	if err == nil {
+		if l.linked != nil {
+			l.linked()
+		}
 		err = wrap("sync directory of", p, syncDir(filepath.Dir(q)))
 	}
 	if err == nil {
-		err = wrap("put", p, overtaken(tmp, q))
+		l.rivals.wait(ctx, q)
+		if overtaken(tmp, q) {
+			err = fmt.Errorf("put %s: %w", p, ErrOvertaken)
+		}
 	}
 	_ = os.Remove(tmp) // after the link, a second name that stays does no harm
 	return err
 }
 
-// overtaken returns an error that says so when q is not the file tmp any more.
-func overtaken(tmp, q string) error {
+// overtaken reports whether another file than tmp has the name q, which tmp was
+// linked to. Where that cannot be known, it was not.
+func overtaken(tmp, q string) bool {
 	ours, err := os.Stat(tmp)
 	if err != nil {
-		return nil //nolint:nilerr // nothing is known, and the file was linked
+		return false
 	}
-	if there, err := os.Stat(q); err == nil && !os.SameFile(ours, there) {
-		return os.ErrExist
-	}
-	return nil
+	there, err := os.Stat(q)
+	return err == nil && !os.SameFile(ours, there)
 }
 
 // Put replaces the file at p by rename, without syncing anything.

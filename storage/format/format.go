@@ -72,6 +72,15 @@ type Expecter interface {
 	// of the file will be in a keep. without is told how many pages are therefore not
 	// read.
 	Expect(some func(from, to int64) bool, without func(pages int64))
+	// Late is called before the first Read when the keep of a Read is all that is known
+	// of the rows that are wanted: a page is then read when one of its rows is.
+	Late()
+}
+
+// PageCounter is a ColumnReader that knows how many pages of data it has decompressed and
+// decoded, each time that it did.
+type PageCounter interface {
+	PagesDecoded() int64
 }
 
 // Counters are what a scan saw and skipped, for EXPLAIN ANALYZE and metrics.
@@ -79,6 +88,7 @@ type Counters struct {
 	RowGroups, RowGroupsSkipped int64
 	Pages, PagesSkipped         int64
 	Rows, RowsSkipped           int64
+	PagesDecoded                int64 // see PageCounter
 	BytesRead                   int64
 
 	// What file indexes did while files were read: bytes read of them, files that they
@@ -90,6 +100,9 @@ type Counters struct {
 	IndexRows    int64
 	IndexPages   int64
 	IndexDamaged int64
+	// RuntimeFiles counts the files of IndexFiles that were ruled out by a runtime filter
+	// (predicate.Leaf.Runtime).
+	RuntimeFiles map[int]int64
 }
 
 // Add adds what another reader counted.
@@ -100,6 +113,7 @@ func (c *Counters) Add(o *Counters) {
 	c.PagesSkipped += o.PagesSkipped
 	c.Rows += o.Rows
 	c.RowsSkipped += o.RowsSkipped
+	c.PagesDecoded += o.PagesDecoded
 	c.BytesRead += o.BytesRead
 	c.IndexBytes += o.IndexBytes
 	for k, n := range o.IndexFiles {
@@ -108,6 +122,20 @@ func (c *Counters) Add(o *Counters) {
 	c.IndexRows += o.IndexRows
 	c.IndexPages += o.IndexPages
 	c.IndexDamaged += o.IndexDamaged
+	for k, n := range o.RuntimeFiles {
+		c.SkipRuntime(k, n)
+	}
+}
+
+// SkipRuntime counts files that a runtime filter ruled out; 0 = none did.
+func (c *Counters) SkipRuntime(filter int, n int64) {
+	if filter <= 0 {
+		return
+	}
+	if c.RuntimeFiles == nil {
+		c.RuntimeFiles = map[int]int64{}
+	}
+	c.RuntimeFiles[filter] += n
 }
 
 // SkipFile counts files that an index of a kind ruled out.

@@ -3,6 +3,7 @@ package mergetree
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 )
 
 // blockRows are the rows of a block of a RowSet: 512 bytes unless all or none of
@@ -81,20 +82,37 @@ func (s *RowSet) block(pos int64) []uint64 {
 	return nil
 }
 
+// setOf are the positions of the bits that are set in a byte, four in a word, in the
+// order of memory; behind them are zeros.
+var setOf = func() (t [256][2]uint64) {
+	for x := range t {
+		p := (*[8]uint16)(unsafe.Pointer(&t[x]))
+		k := 0
+		for i := range 8 {
+			if x>>i&1 != 0 {
+				p[k] = uint16(i)
+				k++
+			}
+		}
+	}
+	return t
+}()
+
 // keepWords appends the set bits of [off, off+n) of a block, counted from off and
 // moved by at. out has room for n more.
+//
+// Eight rows are written at a time, and what is too much is overwritten by the next
+// ones: rows that are deleted here and there make no branch that is hard to foresee.
 func keepWords(b []uint64, off, n, at int, out []uint16) []uint16 {
 	k := len(out)
-	out = out[:k+n]
+	out = out[:cap(out)]
 	for w := off / 64; w*64 < off+n; w++ {
-		x := b[w]
-		if w*64 < off {
-			x &= ^uint64(0) << (off - w*64)
-		}
-		if end := off + n - w*64; end < 64 {
-			x &= 1<<end - 1
-		}
+		x := word(b, int64(w), int64(off), int64(n))
 		base := at + w*64 - off
+		if base < at { // the first word begins before off
+			x >>= at - base
+			base = at
+		}
 		if x == ^uint64(0) {
 			o := out[k : k+64]
 			for i := range o {
@@ -102,6 +120,13 @@ func keepWords(b []uint64, off, n, at int, out []uint16) []uint16 {
 			}
 			k += 64
 			continue
+		}
+		for ; x != 0 && k+8 <= len(out); x >>= 8 {
+			// No sum passes 65,535, so that none runs into its neighbour.
+			t, o, four := &setOf[byte(x)], (*[2]uint64)(unsafe.Pointer(&out[k])), uint64(base)*0x0001_0001_0001_0001
+			o[0], o[1] = t[0]+four, t[1]+four
+			k += bits.OnesCount8(byte(x))
+			base += 8
 		}
 		for ; x != 0; x &= x - 1 {
 			out[k] = uint16(base + bits.TrailingZeros64(x))
@@ -129,6 +154,60 @@ func (s *RowSet) CountIn(from, to int64) int64 {
 		from += m
 	}
 	return n
+}
+
+// A stretch of rows that are all in a set, or none, is worth a look at it for itself
+// when it has wholeRows, or noneRows.
+const (
+	wholeRows = 1024
+	noneRows  = 1024
+)
+
+// Stretch returns how many of the n rows from from on, at least one and at most all, can
+// be dealt with together: long stretches of rows that are all in the set, or none, come
+// by themselves. count is how many of them are in the set.
+func (s *RowSet) Stretch(from int64, n int) (m int, count int) {
+	const (
+		none = iota
+		whole
+		mixed
+	)
+	worth := [...]int{none: noneRows, whole: wholeRows, mixed: n + 1}
+	kind, start, of := -1, 0, 0 // the present stretch, and how many rows of it are in the set
+	for at := 0; at < n; {
+		pos := from + int64(at)
+		off := int(pos % blockRows)
+		k, c := min(n-at, blockRows-off), 0
+		switch b := s.block(pos); {
+		case b == nil:
+		case &b[0] == &all[0]:
+			c = k
+		default:
+			k = min(k, 64-off%64)
+			c = bits.OnesCount64(word(b, int64(off/64), int64(off), int64(k)))
+		}
+		is := mixed
+		switch c {
+		case 0:
+			is = none
+		case k:
+			is = whole
+		}
+		if is != kind {
+			if kind >= 0 && at-start >= worth[kind] {
+				break // the stretch is over
+			}
+			kind, start, of = is, at, 0
+		}
+		at += k
+		of += c
+		count += c
+		m = at
+	}
+	if kind >= 0 && start > 0 && m-start >= worth[kind] {
+		return start, count - of // what lies before it comes first
+	}
+	return m, count
 }
 
 // Marks collects rows of one file for a RowSet. Several goroutines may mark at once.

@@ -2,6 +2,7 @@ package mergetree
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -60,6 +61,7 @@ func TestRowSetParts(t *testing.T) {
 			if s.Some(from, to) != some {
 				t.Fatalf("Some(%d, %d) is %v", from, to, !some)
 			}
+			checkKeep(t, s, in, from, int(min(to-from, 1<<16)), r)
 			gap := r.Int64N(300)
 			last := int64(-1)
 			s.Spans(from, to, gap, func(a, b int64) {
@@ -77,5 +79,40 @@ func TestRowSetParts(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// checkKeep asks for rows of a part of a set, and for them in stretches.
+func checkKeep(t *testing.T, s *RowSet, in []bool, from int64, n int, r *rand.Rand) {
+	t.Helper()
+	var want []uint16
+	for i := range n {
+		if in[from+int64(i)] {
+			want = append(want, uint16(i))
+		}
+	}
+	keep, whole := s.Keep(from, n, make([]uint16, 0, r.IntN(n+20)))
+	if whole != (len(want) == n) || !whole && !slices.Equal(keep, want) {
+		t.Fatalf("Keep(%d, %d) is %v, %v", from, n, keep, whole)
+	}
+	for at := 0; at < n; {
+		m, count := s.Stretch(from+int64(at), n-at)
+		if m < 1 || m > n-at || int64(count) != s.CountIn(from+int64(at), from+int64(at+m)) {
+			t.Fatalf("Stretch(%d, %d) is %d, %d", from+int64(at), n-at, m, count)
+		}
+		if count > 0 && count < m {
+			// No long stretch of rows of one kind is hidden in it, by whole words.
+			for run, i := 0, at; i < at+m; i++ {
+				if i > at && in[from+int64(i)] == in[from+int64(i-1)] {
+					run++
+				} else {
+					run = 1
+				}
+				if run >= max(wholeRows, noneRows)+128 {
+					t.Fatalf("Stretch(%d, %d) is %d, with %d rows alike", from+int64(at), n-at, m, run)
+				}
+			}
+		}
+		at += m
 	}
 }

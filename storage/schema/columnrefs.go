@@ -17,6 +17,7 @@ const (
 	fileIndexPrefix  = "file-index."
 	pgTypePrefix     = "pg-type."
 	pgDefaultPrefix  = "pg-default."
+	pgIdentityPrefix = "pg-identity."
 	pgConstraintName = "pg-constraint."
 	pgIndexPrefix    = "pg-index."
 	suffixSeqGroup   = ".sequence-group"
@@ -25,7 +26,7 @@ const (
 
 // renameInOptions rewrites the options that name a column: lists of columns, the
 // fields.<column>.* and file-index families, and those that this engine keeps
-// beside Paimon's (pg-type, pg-default, pg-constraint, pg-index).
+// beside Paimon's (pg-type, pg-default, pg-identity, pg-constraint, pg-index).
 func renameInOptions(o map[string]string, from, to string) {
 	rename := func(s string) string {
 		if s == from {
@@ -68,6 +69,8 @@ func renameInOptions(o map[string]string, from, to string) {
 			nk = pgTypePrefix + to
 		case key == pgDefaultPrefix+from:
 			nk = pgDefaultPrefix + to
+		case key == pgIdentityPrefix+from:
+			nk = pgIdentityPrefix + to
 		case strings.HasPrefix(key, pgConstraintName):
 			nv = renameInConstraint(value, from, to)
 		case strings.HasPrefix(key, pgIndexPrefix):
@@ -86,6 +89,7 @@ func renameInOptions(o map[string]string, from, to string) {
 func forgetColumn(o map[string]string, column string) {
 	delete(o, pgTypePrefix+column)
 	delete(o, pgDefaultPrefix+column)
+	delete(o, pgIdentityPrefix+column)
 	for _, key := range sortedKeys(o) {
 		switch {
 		case strings.HasPrefix(key, pgConstraintName):

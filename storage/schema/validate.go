@@ -494,11 +494,12 @@ func (v *validation) deletionVectors() {
 func (v *validation) rowTracking() {
 	tracking, evolution := v.on("row-tracking.enabled"), v.on("data-evolution.enabled")
 	if tracking {
-		if v.int(optBucket, -1) != -1 {
-			v.bad("row-tracking.enabled", "option %q needs %q -1", "row-tracking.enabled", optBucket)
-		}
+		// The key first: a key table has a number of buckets that nobody need have named.
 		if v.keyed() {
 			v.bad("row-tracking.enabled", "option %q is not for tables with a primary key", "row-tracking.enabled")
+		}
+		if v.int(optBucket, -1) != -1 {
+			v.bad("row-tracking.enabled", "option %q needs %q -1", "row-tracking.enabled", optBucket)
 		}
 	}
 	if evolution {

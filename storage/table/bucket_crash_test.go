@@ -241,8 +241,8 @@ func TestBucketCuts(t *testing.T) {
 }
 
 // cutStride is how far it is from the call of one cut to that of the next. With a
-// factor of 15 or more every call is cut.
-func cutStride() int { return max(1, 29/testkit.Factor()) }
+// factor of 21 or more every call is cut.
+func cutStride() int { return max(1, 41/testkit.Factor()) }
 
 func (c *cutCase) run(t *testing.T) {
 	seed := rand.Uint64()

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
@@ -354,7 +354,7 @@ func (r *keyReader) state(ctx context.Context, only map[string]bool, oldest time
 		pts = append(pts, st.schema.Fields[c].Type)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(1, min(parallel, 2*runtime.GOMAXPROCS(0))))
+	g.SetLimit(max(1, min(parallel, 2*cores.Count())))
 	for i := range plan.Splits {
 		sp := &plan.Splits[i]
 		image, err := binrow.Encode(pts, sp.Partition)

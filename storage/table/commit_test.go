@@ -590,3 +590,64 @@ func liveEntriesOf(t testing.TB, io fileio.FileIO, s *snapshot.Snapshot) []manif
 	}
 	return out
 }
+
+// overtaker is a FileIO under which another writer puts its snapshot over one that
+// was published, after between.
+type overtaker struct {
+	*fileio.Mem
+	at      string // the snapshot's path
+	theirs  []byte
+	between func()
+}
+
+func (o *overtaker) Publish(ctx context.Context, p string, data []byte, needs ...string) error {
+	if err := o.Mem.Publish(ctx, p, data, needs...); err != nil || p != o.at {
+		return err
+	}
+	o.at = ""
+	o.between()
+	if err := o.Put(ctx, p, o.theirs); err != nil {
+		return err
+	}
+	return fmt.Errorf("put %s: %w", p, fileio.ErrOvertaken)
+}
+
+// TestCommitOvertaken: a commit whose snapshot was replaced is made again, once, and
+// not at all where somebody went on from it meanwhile.
+func TestCommitOvertaken(t *testing.T) {
+	ctx := context.Background()
+	for _, upon := range []bool{false, true} {
+		mem := fileio.NewMem()
+		w := newWork(t, mem, appendTable(t, nil))
+		a, b, c, d := w.fake(nil, 0, 0, 9), w.fake(nil, 0, 0, 9), w.fake(nil, 0, 0, 9), w.fake(nil, 0, 0, 9)
+		mustCommit(t, w.open(), commit.Changes{Kind: commit.Append, Files: entries(a)})
+		// Another's second snapshot is made aside.
+		aside := workDir + "/snapshot/snapshot-2"
+		mustCommit(t, w.open(), commit.Changes{Kind: commit.Append, Files: entries(b)})
+		theirs, err := mem.ReadFile(ctx, aside)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := mem.Delete(ctx, aside, workDir+"/snapshot/LATEST"); err != nil {
+			t.Fatal(err)
+		}
+		want := namesOf(a, b, c)
+		o := &overtaker{Mem: mem, at: aside, theirs: theirs, between: func() {
+			if upon {
+				mustCommit(t, w.open(), commit.Changes{Kind: commit.Append, Files: entries(d)})
+			}
+		}}
+		if upon {
+			want = namesOf(a, c, d) // what was replaced under it is not in the third snapshot
+		}
+		under := *w
+		under.io = o
+		s := under.open()
+		if id := mustCommit(t, s, commit.Changes{Kind: commit.Append, Files: entries(c)}); id != 3 {
+			t.Errorf("committed as snapshot %d", id)
+		}
+		if got := liveNames(t, mem, 0); !slices.Equal(got, want) {
+			t.Errorf("upon it %v: live %v, want %v", upon, got, want)
+		}
+	}
+}

@@ -165,6 +165,9 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 	if c.cluster, err = newClustering(st, &o); err != nil {
 		return nil, err
 	}
+	if c.cluster != nil && st.tracksRows() {
+		return nil, &fileio.UnsupportedError{Feature: "clustering of tables with table option row-tracking.enabled"}
+	}
 	for i, f := range st.schema.Fields {
 		if name := unwritable(f.Type); name != "" {
 			return nil, &fileio.UnsupportedError{Feature: "compaction of tables with a " + name + " column (" + f.Name + ")"}
@@ -173,6 +176,8 @@ func (t *FileStore) newCompaction(ctx context.Context, o CompactOptions) (*compa
 	}
 	if c.keyed {
 		c.scan.Columns = append(c.scan.Columns, PseudoSequence, PseudoKind)
+	} else if st.tracksRows() {
+		c.scan.Columns = st.copied(true)
 	}
 	if c.p, err = t.newPlanner(ctx, c.scan); err != nil {
 		return nil, err
@@ -248,6 +253,16 @@ func (c *compaction) bucketJobs(ctx context.Context, id commit.BucketID, entries
 	}
 	newJob := func() *job {
 		return &job{id: id, part: part, dir: c.p.bucketDir(part, id.Bucket), totalBuckets: entries[0].TotalBuckets, entries: by}
+	}
+	if c.p.tracksRows() {
+		// A row whose id is lost stays where it is: copied it would get another one.
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e manifest.Entry) bool { return !hasIDs(e.File) })
+		if files = files[:0]; len(entries) == 0 {
+			return nil, nil
+		}
+		for _, e := range entries {
+			files = append(files, e.File)
+		}
 	}
 	if c.keyed {
 		j := newJob()

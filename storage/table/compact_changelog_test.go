@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow/go/v15/arrow"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -276,7 +277,7 @@ func TestCompactChangelog(t *testing.T) {
 				}
 				t.Run(fmt.Sprint(e.name, " ", producer, " ", vectors), func(t *testing.T) {
 					r := rand.New(rand.NewPCG(seed, 1))
-					for range 3 {
+					for range testkit.Rounds(2) {
 						changelogRound(t, r, e.name, producer, vectors)
 					}
 				})

@@ -85,7 +85,7 @@ func (c *compaction) write(ctx context.Context, j *job, r SplitReader, level int
 	defer r.Close() //nolint:errcheck // a reader
 	w, err := datafile.New(datafile.Options{
 		IO: c.t.env.IO, Dir: j.dir + "/", Format: c.t.env.formats["parquet"], Schema: c.p.schema, Table: c.p.options,
-		Level: level, Source: 1, Account: c.o.Account, FirstSequence: first,
+		Level: level, Source: 1, Account: c.o.Account, FirstSequence: first, RowIDs: c.p.tracksRows(),
 	})
 	if err != nil {
 		return nil, err

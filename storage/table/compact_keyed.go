@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"runtime"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/paimon-sql/paimon-sql/index/dv"
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/compact"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -321,7 +321,7 @@ func (c *compaction) bounds(ctx context.Context, j *job, s *compact.Step) ([][]b
 		}
 		levels[l] = append(levels[l], in)
 	}
-	n := min(int64(min(runtime.GOMAXPROCS(0), compactParallel)), size/(3*c.opts.Target))
+	n := min(int64(min(cores.Count(), compactParallel)), size/(3*c.opts.Target))
 	if n < 2 || !c.alone {
 		return nil, nil
 	}

@@ -2,12 +2,12 @@ package table
 
 import (
 	"context"
-	"runtime"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -21,6 +21,7 @@ type partition struct {
 	vals  []types.Datum
 	path  string // "k=v/"
 	read  bool   // not ruled out by the filter
+	blame int    // the runtime filter that ruled it out, see blame
 }
 
 // live is one live data file.
@@ -81,7 +82,7 @@ func (p *planner) liveEntries(ctx context.Context) ([]live, error) {
 	p.report.ManifestsRead = int64(len(kept))
 	lists := make([][]manifest.Entry, len(kept), len(kept)+1)
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(4, 2*runtime.GOMAXPROCS(0)))
+	g.SetLimit(max(4, 2*cores.Count()))
 	for i := range kept {
 		g.Go(func() (err error) {
 			lists[i], err = p.t.env.Manifests.Entries(gctx, p.t.env.IO, p.t.dir+"/manifest/"+kept[i].Name)
@@ -189,13 +190,17 @@ func (p *planner) partitionOf(image []byte) (*partition, error) {
 			return nil, err
 		}
 		if p.filter != nil && len(vals) > 0 && p.scan.prunes(PrunePartitions) {
-			v := predicate.Eval(p.filter, predicate.SourceFunc(func(l *predicate.Leaf) (predicate.ColumnStats, bool) {
-				if i := p.partIndex(l.Col); i >= 0 {
-					return predicate.One(vals[i]), true
-				}
-				return predicate.ColumnStats{}, false
-			}))
-			part.read = v != predicate.None
+			none := func(n predicate.Node) bool {
+				return predicate.Eval(n, predicate.SourceFunc(func(l *predicate.Leaf) (predicate.ColumnStats, bool) {
+					if i := p.partIndex(l.Col); i >= 0 {
+						return predicate.One(vals[i]), true
+					}
+					return predicate.ColumnStats{}, false
+				})) == predicate.None
+			}
+			if part.read = !none(p.filter); !part.read {
+				part.blame = blame(p.filter, none)
+			}
 		}
 		if p.partFilter != nil && p.partFilter.gone[string(image)] {
 			part.read = false
@@ -248,6 +253,7 @@ func (p *planner) merge(ctx context.Context, lists [][]manifest.Entry, names []s
 			p.report.Files += delta
 			if !part.read {
 				p.skip("partition", delta)
+				p.report.AddRuntime(part.blame, delta)
 				continue
 			}
 			if e.Bucket == postponeBucket {
@@ -266,6 +272,7 @@ func (p *planner) merge(ctx context.Context, lists [][]manifest.Entry, names []s
 			}
 			if !keep {
 				p.skip("bucket", delta)
+				p.report.AddRuntime(p.buckets.blame, delta)
 				continue
 			}
 			if len(byName) > 0 {

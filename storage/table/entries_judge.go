@@ -2,12 +2,12 @@ package table
 
 import (
 	"context"
-	"runtime"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
 )
 
@@ -40,7 +40,7 @@ func (p *planner) judgeFiles(ctx context.Context, out []live) error {
 		}
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
+	g.SetLimit(cores.Count())
 	for part := range slices.Chunk(out, judgedAtOnce) {
 		g.Go(func() error {
 			if gctx.Err() != nil {

@@ -249,6 +249,7 @@ type candidates struct {
 	// embedded and own say that the indexes in the manifest entry, and those in a file of
 	// their own, have been asked.
 	embedded, own bool
+	blame         int // with none: the runtime filter that ruled the file out, see blame
 }
 
 func (a *candidates) take(b fileindex.Answer) {
@@ -298,6 +299,11 @@ func (r *readPlan) candidates(ctx context.Context, dir string, f *File, late pre
 	if n := evo.IndexPredicate(embedded); n != nil && len(m.EmbeddedIndex) > 0 {
 		a.take(r.t.env.askEmbedded(dir+"/"+m.Name, m, fs, n, c))
 		a.embedded = true
+		if a.none {
+			a.blame = blame(n, func(n predicate.Node) bool {
+				return r.t.env.askEmbedded(dir+"/"+m.Name, m, fs, n, &format.Counters{}).Verdict == index.None
+			})
+		}
 	}
 	n := evo.IndexPredicate(own)
 	if n == nil || a.none {
@@ -306,10 +312,16 @@ func (r *readPlan) candidates(ctx context.Context, dir string, f *File, late pre
 	a.own = true
 	err = r.withIndex(ctx, dir, m, fs, c, func(x *fileindex.File) error {
 		b, err := x.Eval(n, m.Rows)
-		if err == nil {
-			a.take(b)
+		if err != nil {
+			return err
 		}
-		return err
+		if a.take(b); a.none {
+			a.blame = blame(n, func(n predicate.Node) bool {
+				b, err := x.Eval(n, m.Rows)
+				return err == nil && b.Verdict == index.None
+			})
+		}
+		return nil
 	})
 	return a, err
 }
@@ -405,6 +417,12 @@ func (p *planner) byIndex(l live) (*candidates, error) {
 		return nil, nil
 	}
 	a := &candidates{embedded: true}
-	a.take(p.t.env.askEmbedded(p.bucketDir(l.part, l.Bucket)+"/"+l.File.Name, l.File, fs.schema, fs.filter, &p.report.Counters))
+	path := p.bucketDir(l.part, l.Bucket) + "/" + l.File.Name
+	a.take(p.t.env.askEmbedded(path, l.File, fs.schema, fs.filter, &p.report.Counters))
+	if a.none {
+		a.blame = blame(fs.filter, func(n predicate.Node) bool {
+			return p.t.env.askEmbedded(path, l.File, fs.schema, n, &format.Counters{}).Verdict == index.None
+		})
+	}
 	return a, nil
 }

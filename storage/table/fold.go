@@ -139,6 +139,9 @@ func (f *folder) fresh(id commit.BucketID) []int {
 	var out []int
 	for _, i := range f.added[id] {
 		m := f.c.Files[i].File
+		if m.HasWriteCols { // rows that keep their ids
+			continue
+		}
 		if !slices.ContainsFunc(f.removed[id], func(d *manifest.DataFile) bool {
 			return d.MinSequence <= m.MinSequence && m.MaxSequence <= d.MaxSequence
 		}) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -424,7 +424,7 @@ func (p *planner) planFiles(ctx context.Context, inc *Incremental, mode Incremen
 	metas := make([][]manifest.FileMeta, n)
 	var first *snapshot.Snapshot
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(max(4, 2*runtime.GOMAXPROCS(0)))
+	g.SetLimit(max(4, 2*cores.Count()))
 	for i := range n {
 		g.Go(func() error {
 			s, err := p.change(gctx, inc.From+1+i)
@@ -463,7 +463,7 @@ func (p *planner) planFiles(ctx context.Context, inc *Incremental, mode Incremen
 	p.report.ManifestsRead = int64(len(kept))
 	lists := make([][]manifest.Entry, len(kept))
 	g, gctx = errgroup.WithContext(ctx)
-	g.SetLimit(max(4, 2*runtime.GOMAXPROCS(0)))
+	g.SetLimit(max(4, 2*cores.Count()))
 	for i := range kept {
 		g.Go(func() (err error) {
 			lists[i], err = p.t.env.Manifests.Entries(gctx, p.t.env.IO, p.t.dir+"/manifest/"+kept[i].Name)

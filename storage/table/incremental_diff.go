@@ -555,7 +555,7 @@ func (r *diffReader) column(i int, x *picks) arrow.Array {
 		return vec.Make(arrow.PrimitiveTypes.Int32, v, nil)
 	case PseudoSequence:
 		c = r.width + 1
-	case PseudoFile, PseudoPos:
+	case PseudoFile, PseudoPos, PseudoRowID, PseudoVersion:
 		return vec.MakeNull(r.fields[i].Type.Arrow(), n)
 	}
 	srcs := make([]arrow.Array, 2)

@@ -284,7 +284,7 @@ func TestIncrementalDiff(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
-	for range testkit.Rounds(4) {
+	for range testkit.Rounds(2) {
 		for _, c := range engineCases() {
 			t.Run(c.name, func(t *testing.T) { diffRound(t, r, c) })
 		}

@@ -170,6 +170,7 @@ func (r *mergeReader) input(ctx context.Context, f *File) (mergetree.Input, erro
 	if err != nil {
 		return mergetree.Input{}, err
 	}
+	of.counters = r.c
 	r.files, r.bytes = append(r.files, of), append(r.bytes, of.Bytes())
 	n := predicate.Conj(p.keyPart, r.boundFilter())
 	whole := format.RowRange{From: 0, To: of.Rows()}

@@ -91,7 +91,9 @@ func (t *FileStore) newPlanner(ctx context.Context, s Scan) (*planner, error) {
 		}
 		p.codec = mergetree.NewKeyCodec(ts)
 	}
-	p.buckets = p.newBucketFilter()
+	if p.buckets = p.newBucketFilter(); p.buckets != nil {
+		p.buckets.blame = p.blameBucket()
+	}
 	p.partFilter = p.newPartFilter()
 	p.read, err = newReadPlan(p)
 	return p, err
@@ -207,7 +209,7 @@ func (p *planner) planBucket(ctx context.Context, files []live, dvs map[string]*
 				return err
 			}
 			if !ok {
-				p.skip("stats", 1)
+				p.skipStats(l, true)
 				continue
 			}
 			found, err := p.byIndex(l)
@@ -216,6 +218,7 @@ func (p *planner) planBucket(ctx context.Context, files []live, dvs map[string]*
 			}
 			if found != nil && found.none {
 				p.skip(found.reason(), 1)
+				p.report.AddRuntime(found.blame, 1)
 				continue
 			}
 			f := file(l)
@@ -277,7 +280,7 @@ func (p *planner) keyedBucket(files []live, file func(live) File) (*keyedBucket,
 			return nil, err
 		}
 		if !ok && !p.judges() {
-			p.skip("stats", 1)
+			p.skipStats(l, false)
 			continue
 		}
 		b.gone = append(b.gone, !ok)
@@ -311,7 +314,7 @@ func (p *planner) planKeyed(ctx context.Context, b *keyedBucket) error {
 						return err
 					}
 					if !ok {
-						p.skip("stats", 1)
+						p.skipStats(kept[i], true)
 						continue
 					}
 					found, err := p.byIndex(kept[i])
@@ -320,6 +323,7 @@ func (p *planner) planKeyed(ctx context.Context, b *keyedBucket) error {
 					}
 					if found != nil && found.none {
 						p.skip(found.reason(), 1)
+						p.report.AddRuntime(found.blame, 1)
 						continue
 					}
 					p.countLevel0(kept[i], b.vectorMode)

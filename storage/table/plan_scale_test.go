@@ -7,13 +7,16 @@ import (
 	"math/big"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/proof"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -153,7 +156,7 @@ var scale struct {
 
 func scaleDir(t testing.TB) (string, *schema.Table) {
 	scale.once.Do(func() {
-		dir, err := os.MkdirTemp("", "planscale")
+		dir, err := os.MkdirTemp(os.Getenv("PAIMON_SQL_BENCH_DIR"), "planscale")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,6 +216,64 @@ func BenchmarkPlanScale(b *testing.B) {
 		run("cold", EnvOptions{}, false)
 		run("warm", EnvOptions{}, true)
 		run("tight", EnvOptions{ManifestCacheBytes: 32 << 20}, true)
+	}
+}
+
+// TestPlanScaleWall measures by the clock how long plans of that table take: cold, with new
+// caches and files that the system does not hold in memory, and warm. It runs for make
+// bench-pruning only. The fastest decides, as other processes' load only makes plans
+// slower; the CPU time beside it is the median.
+func TestPlanScaleWall(t *testing.T) {
+	if os.Getenv("PAIMON_SQL_BENCH_PRUNING") == "" {
+		t.Skip("needs PAIMON_SQL_BENCH_PRUNING: make bench-pruning")
+	}
+	dir, s := scaleDir(t)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	ctx := t.Context()
+	plan := func(env *Env, f predicate.Node) (p *Plan, wall, cpu time.Duration) {
+		used, began := cpuTime(t), time.Now()
+		p, err := Open(env, "db.db/t").Plan(ctx, Scan{Filter: f, Limit: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p, time.Since(began), cpuTime(t) - used
+	}
+	for _, q := range scaleQuestions(s) {
+		for _, warm := range []bool{false, true} {
+			env, times := NewEnv(fileio.NewLocal(dir), EnvOptions{}), 7
+			if warm {
+				times = 25
+				plan(env, q.filter)
+			}
+			var took, cpu []time.Duration
+			var p *Plan
+			state := "warm"
+			for range times {
+				if !warm {
+					env.Close()
+					env = NewEnv(fileio.NewLocal(dir), EnvOptions{})
+					state = "cold, from the disk"
+					if !dropCached(t, dir) {
+						state = "cold, files in memory"
+					}
+				}
+				runtime.GC()
+				var wall, used time.Duration
+				p, wall, used = plan(env, q.filter)
+				took, cpu = append(took, wall), append(cpu, used)
+			}
+			env.Close()
+			slices.Sort(took)
+			slices.Sort(cpu)
+			limit := map[bool]time.Duration{false: 2 * time.Second, true: 300 * time.Millisecond}[warm]
+			ms := func(d time.Duration) int64 { return d.Round(time.Millisecond).Milliseconds() }
+			proof.Add(t, proof.Line{
+				What: fmt.Sprintf("plan of %d files in %d manifests: %s, %s", scaleFiles, scaleManifests, q.name, state),
+				Got:  fmt.Sprintf("%d files", p.Report.FilesRead), Of: fmt.Sprintf("%d files", scaleFiles-scaleFiles/100),
+				Took:  fmt.Sprintf("%d ms, median %d, CPU %d", ms(took[0]), ms(took[times/2]), ms(cpu[times/2])),
+				Limit: "< " + limit.String(), Kept: took[0] < limit,
+			})
+		}
 	}
 }
 

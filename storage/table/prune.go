@@ -22,6 +22,7 @@ type bucketFilter struct {
 	keys   [][]types.Datum
 	wanted map[int32]map[int32]bool // by bucket count
 	files  map[int64]bool           // schema id -> its bucket key is hashed the same
+	blame  int                      // the runtime filter without which there were none
 }
 
 // newBucketFilter returns nil when the filter does not fix a bucket key.
@@ -256,10 +257,14 @@ func (p *planner) valueStats(file *manifest.DataFile, fs *fileSchema, col int) (
 		return predicate.ColumnStats{}, false
 	}
 	at, arity := src, len(fs.schema.Fields)
-	if file.HasValueStatsCols {
-		arity, at = len(file.ValueStatsCols), -1
+	named := file.ValueStatsCols
+	if !file.HasValueStatsCols {
+		named = file.WriteCols // the file's own columns, row ids among them
+	}
+	if file.HasValueStatsCols || file.HasWriteCols {
+		arity, at = len(named), -1
 		name := fs.schema.Fields[src].Name
-		for i, c := range file.ValueStatsCols {
+		for i, c := range named {
 			if c == name {
 				at = i
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
 
 // Read opens the reader of a split that Plan made. A reader is for one goroutine;
@@ -54,9 +55,17 @@ type out struct {
 	cols   []arrow.Array
 	sel    []uint16 // of the rows that are left, nil = all
 	n, at  int
+	live   *mergetree.RowSet // of the file: the rows that are left, when not nil
+	pos    int64             // the row of the file that comes first
 }
 
-func (q *out) put(cols []arrow.Array, n int) { q.cols, q.n, q.at, q.sel = cols, n, 0, nil }
+func (q *out) put(cols []arrow.Array, n int) { q.cols, q.n, q.at, q.sel, q.live = cols, n, 0, nil, nil }
+
+// putLive queues those of n rows of a file, from pos on, that are in live.
+func (q *out) putLive(cols []arrow.Array, n int, live *mergetree.RowSet, pos int64) {
+	q.put(cols, n)
+	q.live, q.pos = live, pos
+}
 
 // putSel queues the rows sel, at least one, of n.
 func (q *out) putSel(cols []arrow.Array, n int, sel []uint16) {
@@ -71,6 +80,12 @@ func (q *out) next() *vec.Batch {
 	from, to := q.at, min(q.at+q.size, q.n)
 	q.at = to
 	b := &vec.Batch{Schema: q.fields, N: to - from, Cols: q.cols}
+	if q.live != nil {
+		b.Sel, _ = q.live.Keep(q.pos+int64(from), to-from, nil)
+		if b.Sel != nil && len(b.Sel) == 0 {
+			return q.next()
+		}
+	}
 	if q.sel != nil {
 		k, _ := slices.BinarySearch(q.sel, uint16(min(to, maxRow)))
 		if to > maxRow {
@@ -199,18 +214,32 @@ func (r *rawReader) window(ctx context.Context) (bool, error) {
 		return false, context.Cause(ctx)
 	}
 	n := int(min(int64(r.rows), r.end-r.pos))
-	keep := r.cur.alive(r.pos, n, r.keep)
+	m, live, pos := n, r.cur.left(), r.pos
+	if live != nil {
+		m = int(live.CountIn(pos, pos+int64(n)))
+		if m < n && m*100 >= n*stretchShare {
+			n, m = live.Stretch(pos, n)
+		}
+	}
 	r.pos += int64(n)
 	r.c.Rows += int64(n)
-	m := n
-	if keep != nil {
-		m = len(keep)
-	}
 	if m == 0 {
 		return true, r.skip(ctx, n)
 	}
-	if keep != nil && r.sels && m*100 >= n*denseShare {
-		return true, r.dense(ctx, n, keep)
+	var keep []uint16
+	if m < n {
+		dense := r.sels && m*100 >= n*denseShare
+		if dense && len(r.first) == 0 && !r.kinds && r.filter == nil {
+			cols, err := r.whole(ctx, n, nil)
+			if err == nil {
+				r.out.putLive(cols, n, live, pos)
+			}
+			return true, err
+		}
+		keep, _ = live.Keep(pos, n, r.keep)
+		if dense {
+			return true, r.dense(ctx, n, keep)
+		}
 	}
 	var first []arrow.Array
 	if r.a != nil {
@@ -236,43 +265,54 @@ func (r *rawReader) window(ctx context.Context) (bool, error) {
 // and its rows are named by a selection.
 const denseShare = 60
 
-// dense is window where most rows live: keep are those of n.
+// stretchShare is the share of rows, in percent, from which on a window is cut where
+// long stretches of rows that live, or that do not, begin and end.
+const stretchShare = 25
+
+// dense is window where most rows live, keep of n, and are looked at.
 func (r *rawReader) dense(ctx context.Context, n int, keep []uint16) error {
 	var first []arrow.Array
-	if len(r.first) > 0 || r.kinds || r.filter != nil {
+	if r.a != nil {
 		var err error
-		if r.a != nil {
-			if first, err = r.a.Read(ctx, n, nil); err != nil {
-				return err
-			}
-		}
-		// The filter sees live rows only: of others it might make an error.
-		lives := make([]arrow.Array, len(first))
-		for i, a := range first {
-			lives[i] = vec.FilterSel(a, keep)
-		}
-		sel, err := r.sel(ctx, lives, len(keep))
-		if err != nil {
+		if first, err = r.a.Read(ctx, n, nil); err != nil {
 			return err
 		}
-		if sel != nil && len(sel) == 0 {
-			return r.skipRest(ctx, n)
-		}
-		if sel != nil && len(sel) < len(keep) {
-			composed := make([]uint16, len(sel))
-			for i, s := range sel {
-				composed[i] = keep[s]
-			}
-			keep = composed
-		}
-		if len(keep)*100 < n*denseShare {
-			return r.emit(ctx, n, n, nil, first, keep)
-		}
 	}
+	// The filter sees live rows only: of others it might make an error.
+	lives := make([]arrow.Array, len(first))
+	for i, a := range first {
+		lives[i] = vec.FilterSel(a, keep)
+	}
+	sel, err := r.sel(ctx, lives, len(keep))
+	if err != nil {
+		return err
+	}
+	if sel != nil && len(sel) == 0 {
+		return r.skipRest(ctx, n)
+	}
+	if sel != nil && len(sel) < len(keep) {
+		composed := make([]uint16, len(sel))
+		for i, s := range sel {
+			composed[i] = keep[s]
+		}
+		keep = composed
+	}
+	if len(keep)*100 < n*denseShare {
+		return r.emit(ctx, n, n, nil, first, keep)
+	}
+	cols, err := r.whole(ctx, n, first)
+	if err == nil {
+		r.out.putSel(cols, n, slices.Clone(keep))
+	}
+	return err
+}
+
+// whole reads the remaining columns of n rows.
+func (r *rawReader) whole(ctx context.Context, n int, first []arrow.Array) ([]arrow.Array, error) {
 	cols := make([]arrow.Array, len(r.plan.columns))
 	rest, err := r.b.Read(ctx, n, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i, p := range r.restP {
 		cols[p] = rest[i]
@@ -280,8 +320,7 @@ func (r *rawReader) dense(ctx context.Context, n int, keep []uint16) error {
 	for i, p := range r.firstP {
 		cols[p] = first[i]
 	}
-	r.out.putSel(cols, n, slices.Clone(keep))
-	return nil
+	return cols, nil
 }
 
 // sel returns which of m rows stay, nil = all: not deleted by kind, and passing
@@ -408,6 +447,9 @@ func (r *rawReader) nextRange(ctx context.Context) (bool, error) {
 	if r.b, err = r.cur.columns(ctx, rg, r.rest); err != nil {
 		return false, err
 	}
+	if r.a != nil {
+		r.b.late()
+	}
 	r.pos, r.end = rg.From, rg.To
 	return true, nil
 }
@@ -440,6 +482,7 @@ func (r *rawReader) openFile(ctx context.Context, f *File) error {
 		r.c.RowsSkipped += whole.To - whole.From
 		if whole.From == 0 {
 			r.c.SkipFile(found.reason(), 1)
+			r.c.SkipRuntime(found.blame, 1)
 		}
 		return nil
 	}
@@ -448,6 +491,7 @@ func (r *rawReader) openFile(ctx context.Context, f *File) error {
 		return err
 	}
 	r.cur, r.bytes = o, o.Bytes()
+	o.counters = r.c
 	o.without = func(pages int64) { r.c.IndexPages += pages }
 	r.kinds = r.plan.keyed && f.Meta.DeleteRows != 0 && !r.plan.kinds && f.only == nil
 	if r.ranges, err = o.ranges(ctx, whole, predicate.Conj(r.plan.filter, late), r.c); err != nil {

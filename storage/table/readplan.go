@@ -43,6 +43,7 @@ type readPlan struct {
 	expire   *mergetree.Expire // of a compaction
 	// deleted rows are wanted, too
 	kinds   bool
+	tracked bool // row ids or their sequence numbers are wanted
 	without Pruning
 	indexes bool // file indexes are looked at
 	// foldRows are the rows of all splits of folded versions.
@@ -74,6 +75,10 @@ func newReadPlan(p *planner) (*readPlan, error) {
 		}
 		r.fields = append(r.fields, f)
 		r.kinds = r.kinds || c == PseudoKind
+		r.tracked = r.tracked || c == PseudoRowID || c == PseudoVersion
+	}
+	if r.tracked && !p.tracksRows() {
+		return nil, fmt.Errorf("scan asks for row ids of a table without them")
 	}
 	r.keyPart = predicate.Only(p.filter, func(c int) bool { return slices.Contains(p.keyCols, c) || p.partIndex(c) >= 0 })
 	if r.keyed {
@@ -103,6 +108,10 @@ func fieldOf(s *schema.Table, c int) (types.Field, error) {
 		return types.Field{ID: -1, Name: "_SEQ", Type: types.Of(types.Int8)}, nil
 	case c == PseudoBucket:
 		return types.Field{ID: -1, Name: "__paimon_bucket", Type: types.Of(types.Int4)}, nil
+	case c == PseudoRowID:
+		return types.Field{ID: -1, Name: rowIDName, Type: types.Of(types.Int8)}, nil
+	case c == PseudoVersion:
+		return types.Field{ID: -1, Name: rowSequenceName, Type: types.Of(types.Int8)}, nil
 	case c < 0 || c >= len(s.Fields):
 		return types.Field{}, fmt.Errorf("scan asks for column %d of %d", c, len(s.Fields))
 	}
@@ -127,14 +136,16 @@ type openFile struct {
 	meta   File
 	evo    *schema.Evolution
 	offset int    // of the table's columns among the physical ones
+	ids    int    // of _ROW_ID among the physical columns, before _SEQUENCE_NUMBER; 0 = not opened with them
 	path   string // relative to the warehouse, or an external path
 	name   string // relative to the table
 	dv     *dv.Vector
 	live   *mergetree.RowSet // what dv leaves; nil = all
 	// some are the rows that deletions, a verdict and indexes leave; nil = indexes say
 	// nothing.
-	some   *mergetree.RowSet
-	bucket int32
+	some     *mergetree.RowSet
+	bucket   int32
+	counters *format.Counters // told how many pages were decoded; nil = nobody asks
 	// without counts pages that are not read because some has no row of them.
 	without func(pages int64)
 	pruned  map[int]types.Type // ROW columns of which only some members are read
@@ -178,11 +189,17 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 		phys = append(types.Schema{sequenceField, kindField}, phys...)
 		o.offset = 2
 	}
+	as := ""
+	if r.tracked {
+		o.ids = len(phys)
+		phys = append(phys[:len(phys):len(phys)], rowIDField, rowSequenceField)
+		as = "\x00ids"
+	}
 	ft, err := r.t.env.formatOf(m.Name)
 	if err != nil {
 		return nil, err
 	}
-	o.cachedReader, err = r.t.env.readers.get(fmt.Sprintf("%s\x00%d%s", path, m.SchemaID, signature(o.pruned)), func() (format.Reader, error) {
+	o.cachedReader, err = r.t.env.readers.get(fmt.Sprintf("%s\x00%d%s%s", path, m.SchemaID, signature(o.pruned), as), func() (format.Reader, error) {
 		file, err := r.t.env.openData(ctx, path)
 		if errors.Is(err, fileio.ErrNotExist) {
 			return nil, &fileio.MissingError{Path: path, Err: err}
@@ -218,17 +235,12 @@ func (r *readPlan) open(ctx context.Context, dir string, f *File) (*openFile, er
 
 func (r *readPlan) close(o *openFile) { r.t.env.readers.put(o.cachedReader) }
 
-// alive returns the rows of [from, from+n) that are not deleted, nor left out by a
-// verdict, as offsets; nil = all.
-func (o *openFile) alive(from int64, n int, buf []uint16) (keep []uint16) {
-	s := o.some
-	if s == nil {
-		s = o.standing()
+// left are the rows that deletions, a verdict and indexes leave; nil = all.
+func (o *openFile) left() *mergetree.RowSet {
+	if o.some != nil {
+		return o.some
 	}
-	if s != nil {
-		keep, _ = s.Keep(from, n, buf)
-	}
-	return keep
+	return o.standing()
 }
 
 // standing are the rows that are not deleted, nor left out by a verdict; nil = all.
@@ -330,6 +342,7 @@ type fileColumns struct {
 	from []int               // index into the physical columns read, -1 = made up
 	rd   format.ColumnReader // nil when no physical column is needed
 	pos  int64
+	told int64 // pages decoded that have been told
 }
 
 // columns opens the reader of cols over r.
@@ -351,6 +364,10 @@ func (o *openFile) columns(ctx context.Context, r format.RowRange, cols []int) (
 			phys = 0
 		case c == PseudoKind && o.plan.keyed:
 			phys = 1
+		case c == PseudoRowID:
+			phys = o.ids
+		case c == PseudoVersion:
+			phys = o.ids + 1
 		}
 		fc.from[i] = -1
 		if phys >= 0 {
@@ -370,6 +387,13 @@ func (o *openFile) columns(ctx context.Context, r format.RowRange, cols []int) (
 		}
 	}
 	return fc, nil
+}
+
+// late says that the rows which are wanted become known as they are read.
+func (fc *fileColumns) late() {
+	if x, ok := fc.rd.(format.Expecter); ok {
+		x.Late()
+	}
 }
 
 // stamped reports whether all rows of the file have the snapshot's id as their
@@ -396,6 +420,10 @@ func (fc *fileColumns) Read(ctx context.Context, n int, keep []uint16) ([]arrow.
 		switch {
 		case fc.from[i] < 0:
 			out[i] = fc.madeUp(c, rows, keep)
+		case c == PseudoRowID:
+			out[i] = fc.rowIDs(phys[fc.from[i]], rows, keep)
+		case c == PseudoVersion:
+			out[i] = fc.versions(phys[fc.from[i]], rows)
 		case c < 0:
 			out[i] = phys[fc.from[i]]
 		default:
@@ -455,6 +483,10 @@ func (fc *fileColumns) madeUp(c, rows int, keep []uint16) arrow.Array {
 func (fc *fileColumns) Close() error {
 	if fc.rd == nil {
 		return nil
+	}
+	if p, ok := fc.rd.(format.PageCounter); ok && fc.o.counters != nil {
+		fc.o.counters.PagesDecoded += p.PagesDecoded() - fc.told
+		fc.told = p.PagesDecoded()
 	}
 	return fc.rd.Close()
 }

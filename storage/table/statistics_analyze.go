@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
@@ -183,7 +183,7 @@ const analyzeRows = 8192
 func (a *analysis) run(ctx context.Context, splits []Split) ([]*columnSketch, int64, error) {
 	workers := a.o.Workers
 	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
+		workers = cores.Count()
 	}
 	workers = max(1, min(workers, len(splits)))
 	parts := make([][]*columnSketch, workers)

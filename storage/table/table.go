@@ -105,6 +105,8 @@ const (
 	PseudoKind     = -3 // _KIND int2, the row kind; asks for deleted rows too
 	PseudoSequence = -4 // _SEQ bigint
 	PseudoBucket   = -5 // __paimon_bucket int, as Spark names it
+	PseudoRowID    = -6 // _ROW_ID bigint, of tables with row tracking; see rowtracking.go
+	PseudoVersion  = -7 // _SEQUENCE_NUMBER bigint, of tables with row tracking
 )
 
 // LateFilter yields a predicate that becomes known while a query runs.
@@ -169,6 +171,12 @@ type PlanReport struct {
 	Remembered, Judged int64
 	Skipped            map[string]int64
 	Counters           format.Counters // filled while reading
+	// Runtime is what runtime filters left out, by Leaf.Runtime - 1; shorter where the
+	// last ones left out nothing.
+	Runtime []RuntimeUse
+	// TopN counts rows that the bound of a top-N dropped before the columns that no filter
+	// asks for were read; the scan's owner does.
+	TopN int64
 }
 
 // Plan is the outcome of Table.Plan.
@@ -281,6 +289,9 @@ type Writer interface {
 	// (types.Type.Arrow() of each field, or a dictionary of it). kinds holds a row
 	// kind (types of Java's RowKind: 0 +I, 1 -U, 2 +U, 3 -D) per live row; nil = all
 	// +I. The batch may be kept. NULL in a NOT NULL column is a *NullError.
+	//
+	// In a table with row tracking there may be one column more: the ids of rows that
+	// are there already and are changed, NULL for new rows.
 	Write(ctx context.Context, b *vec.Batch, kinds []uint8) error
 	// Delete removes rows of a data file of an append table, by their physical
 	// positions: the file is rewritten without them, or they go into its deletion

@@ -2,10 +2,10 @@ package table
 
 import (
 	"context"
-	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/format"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -171,7 +171,7 @@ func (p *planner) runJudging(ctx context.Context, jobs []*judging) error {
 	read := *p.read
 	read.columns, read.fields, read.pruned = []int{}, types.Schema{}, nil
 	read.filter, read.keyPart, read.keyFrom, read.keyTo = nil, nil, nil, nil
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	slots := make(chan struct{}, cores.Count())
 	var g errgroup.Group
 	g.SetLimit(2 * cap(slots))
 	for _, j := range jobs {

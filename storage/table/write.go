@@ -75,7 +75,8 @@ type tableWriter struct {
 
 // targetState is what was written to one bucket.
 type targetState struct {
-	next    int64 // sequence number of the next row
+	next    int64           // sequence number of the next row
+	kept    datafile.Writer // of rows that keep their ids; see writeKept
 	open    datafile.Writer
 	opened  int64 // rows given to open
 	entries []manifest.Entry
@@ -176,6 +177,9 @@ func (w *tableWriter) Write(ctx context.Context, b *vec.Batch, kinds []uint8) er
 	b = vec.Compact(b)
 	if b.N == 0 {
 		return nil
+	}
+	if w.st.tracksRows() && len(b.Cols) == len(w.st.schema.Fields)+1 {
+		return w.writeTracked(ctx, b, kinds)
 	}
 	if err := w.check(b, kinds); err != nil {
 		return err
@@ -389,8 +393,14 @@ func (w *tableWriter) newFile(n uint32, first int64, charged bool) (datafile.Wri
 
 // writeOpen appends rows of an append table to the open files of their buckets.
 func (w *tableWriter) writeOpen(ctx context.Context, cols []arrow.Array, n int, dest []uint32, one uint32) error {
+	return w.byTarget(cols, n, dest, one, func(d uint32, cols []arrow.Array, n int) error { return w.appendTo(ctx, d, cols, n) })
+}
+
+// byTarget hands rows to write, those of each target together: dest says which is whose,
+// nil = all are of the target one.
+func (w *tableWriter) byTarget(cols []arrow.Array, n int, dest []uint32, one uint32, write func(d uint32, cols []arrow.Array, n int) error) error {
 	if dest == nil {
-		return w.appendTo(ctx, one, cols, n)
+		return write(one, cols, n)
 	}
 	rows := make([][]uint32, len(w.targets))
 	for i, d := range dest {
@@ -404,7 +414,7 @@ func (w *tableWriter) writeOpen(ctx context.Context, cols []arrow.Array, n int, 
 		for i, c := range cols {
 			part[i] = vec.Take(c, idx)
 		}
-		if err := w.appendTo(ctx, uint32(d), part, len(idx)); err != nil {
+		if err := write(uint32(d), part, len(idx)); err != nil {
 			return err
 		}
 	}
@@ -435,6 +445,9 @@ func (w *tableWriter) Buffered() (bytes, rows int64) {
 		if t.open != nil {
 			bytes, rows = bytes+t.open.Written(), rows+t.opened
 		}
+		if t.kept != nil {
+			bytes += t.kept.Written()
+		}
 	}
 	return bytes, rows
 }
@@ -457,6 +470,9 @@ func (w *tableWriter) Prepare(ctx context.Context) (commit.Changes, error) {
 				return c, err
 			}
 			t.open = nil
+		}
+		if err := w.closeKept(ctx, uint32(n)); err != nil {
+			return c, err
 		}
 	}
 	if len(w.deleted) > 0 {
@@ -518,6 +534,10 @@ func (w *tableWriter) Abort(ctx context.Context) error {
 		if t.open != nil {
 			errs = append(errs, t.open.Abort(ctx))
 			t.open = nil
+		}
+		if t.kept != nil {
+			errs = append(errs, t.kept.Abort(ctx))
+			t.kept = nil
 		}
 		for _, list := range [][]manifest.Entry{t.entries, t.log} {
 			for _, e := range list {

@@ -3,7 +3,6 @@ package table
 import (
 	"cmp"
 	"context"
-	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/datafile"
@@ -171,7 +171,7 @@ func (w *tableWriter) flush(ctx context.Context, all bool) error {
 		return nil
 	}
 	shares, rest := b.split(all)
-	workers := max(1, min(runtime.GOMAXPROCS(0), len(shares)))
+	workers := max(1, min(cores.Count(), len(shares)))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	for i := range shares {
@@ -292,7 +292,7 @@ func (w *tableWriter) gatherAll(src []uint16, row []uint32, alone bool) []arrow.
 // gatherEach makes every column by calling one, for n rows.
 func (w *tableWriter) gatherEach(n int, alone bool, one func(c int) arrow.Array) []arrow.Array {
 	cols := make([]arrow.Array, len(w.want))
-	workers := min(runtime.GOMAXPROCS(0), len(cols))
+	workers := min(cores.Count(), len(cols))
 	if !alone || workers == 1 || n < chunkRows/2 {
 		for c := range cols {
 			cols[c] = one(c)

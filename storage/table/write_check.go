@@ -18,7 +18,7 @@ func (st *state) refuseWrite() error {
 		return err
 	}
 	o := st.options
-	for _, f := range []string{"row-tracking.enabled", "chain-table.enabled"} {
+	for _, f := range []string{"chain-table.enabled"} {
 		on, err := o.Bool(f, false)
 		if err != nil {
 			return err

@@ -39,6 +39,7 @@ type deletion struct {
 // deletePlan finds files and reads them.
 type deletePlan struct {
 	p   *planner
+	ids *planner // reads the ids of rows, too, where the table has them
 	dvs map[string]*manifest.DeletionVectorRef
 }
 
@@ -116,7 +117,14 @@ func (w *tableWriter) applyDeletes(ctx context.Context, c *commit.Changes) error
 	if err != nil {
 		return err
 	}
-	dp := &deletePlan{p: p}
+	dp := &deletePlan{p: p, ids: p}
+	if w.st.tracksRows() {
+		s := w.scan()
+		s.Columns = w.st.copied(true)
+		if dp.ids, err = w.t.newPlanner(ctx, s); err != nil {
+			return err
+		}
+	}
 	if dp.dvs, err = p.vectors(ctx); err != nil {
 		return err
 	}
@@ -195,9 +203,13 @@ func (d *deletePlan) vector(ctx context.Context, l *live) (*dv.Vector, error) {
 // no more rows than before, so none is taken twice, and the bucket's order stays.
 func (w *tableWriter) rewrite(ctx context.Context, d *deletePlan, l *live, gone *dv.Vector) (files []*manifest.DataFile, err error) {
 	dir := d.p.bucketDir(l.part, l.Bucket)
+	p, ids := d.p, w.st.tracksRows() && hasIDs(l.File)
+	if ids {
+		p = d.ids
+	}
 	f, err := datafile.New(datafile.Options{
 		IO: w.t.env.IO, Dir: dir + "/", Format: w.format, Schema: w.st.schema, Table: w.st.options,
-		FirstSequence: l.File.MinSequence, Account: w.o.Account,
+		FirstSequence: l.File.MinSequence, Account: w.o.Account, RowIDs: ids,
 	})
 	if err != nil {
 		return nil, err
@@ -211,7 +223,7 @@ func (w *tableWriter) rewrite(ctx context.Context, d *deletePlan, l *live, gone 
 		return nil, err
 	}
 	var buf []uint16
-	err = copyRows(ctx, d.p, dir, l.File, func(pos int64, n int) ([]uint16, int) {
+	err = copyRows(ctx, p, dir, l.File, func(pos int64, n int) ([]uint16, int) {
 		keep, none := gone.Keep(pos, n, buf)
 		switch {
 		case none:

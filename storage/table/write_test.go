@@ -365,7 +365,6 @@ func TestWriteRefuses(t *testing.T) {
 		want string
 	}{
 		{nil, map[string]string{"file.format": "orc"}, "a INT", "file.format = orc"},
-		{nil, map[string]string{"row-tracking.enabled": "true"}, "a INT", "row-tracking.enabled"},
 		{nil, map[string]string{"data-evolution.enabled": "true"}, "a INT", "data-evolution.enabled"},
 		{nil, map[string]string{"bucket": "2"}, "a INT", "without bucket-key"},
 		{nil, map[string]string{"type": "format-table"}, "a INT", "format-table"},

@@ -256,7 +256,15 @@ func (s *story) checkJava() {
 	if err := json.Unmarshal(rep["problems"], &problems); err != nil {
 		s.fail("%v", err)
 	}
+	stale := map[string]bool{}
 	for _, p := range problems {
+		// A full compaction by Java rewrites a bucket's only file without its deleted
+		// rows, and leaves the file's deletion vector in the index: so it does in a
+		// table that nobody else writes. Nobody reads the vector.
+		if p.Kind == "dv-without-file" && (s.javaFull[p.Where] || stale[p.Object]) {
+			stale[p.Object] = true
+			continue
+		}
 		if p.Severity != "info" {
 			s.fail("java check: %+v", p)
 		}

@@ -39,6 +39,8 @@ type story struct {
 	changes  []string         // rows written since the changelog was last looked at
 	shadow   map[string]entry // state by the changelog, by key
 	shadowAt int64
+	// javaFull are the snapshots of full compactions by Java.
+	javaFull map[string]bool
 }
 
 // failure ends a story.
@@ -108,7 +110,7 @@ func sequences(def int) int {
 func one(seed uint64, i int, cov coverage, s *session.Session, java *oracle.Client) error {
 	r := rand.New(rand.NewPCG(seed, uint64(i)))
 	c := draw(r, cov, java != nil)
-	st := &story{c: c, m: newModel(c), d: &drawer{r, cov}, name: fmt.Sprintf("t%d", i), s: s, java: java}
+	st := &story{c: c, m: newModel(c), d: &drawer{r, cov}, name: fmt.Sprintf("t%d", i), s: s, java: java, javaFull: map[string]bool{}}
 	if err := st.play(6 + r.IntN(9)); err != nil {
 		return fmt.Errorf("story %d of seed %d: %w", i, seed, err)
 	}

@@ -2,6 +2,7 @@ package keytable
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -362,8 +363,18 @@ func (s *story) compact(full bool) {
 	// written bucket for that.
 	if s.byJava() {
 		s.note("compact %s by java", mode)
-		if _, err := s.java.Try(map[string]any{"cmd": "compact", "table": "d." + s.name, "mode": mode}); err != nil {
+		rep, err := s.java.Try(map[string]any{"cmd": "compact", "table": "d." + s.name, "mode": mode})
+		if err != nil {
 			s.fail("%v", err)
+		}
+		var made []int64
+		if err := json.Unmarshal(rep["snapshots"], &made); err != nil {
+			s.fail("%v", err)
+		}
+		for _, id := range made {
+			if full {
+				s.javaFull[fmt.Sprintf("snapshot-%d", id)] = true
+			}
 		}
 	} else {
 		s.note("compact %s", mode)

@@ -42,7 +42,7 @@ func (t *tab) metadata(p string) question {
 // ordered draws a column that ORDER BY, min and max take, nil when there is none.
 func (t *tab) ordered() *column {
 	for range 10 {
-		if c := &t.cols[t.r.IntN(len(t.cols))]; c.typ != "boolean" && c.typ != "bytea" && !strings.HasPrefix(c.typ, "map") {
+		if c := &t.cols[t.r.IntN(len(t.cols))]; c.typ != "boolean" && c.typ != "bytea" && c.typ != "uuid" && !strings.HasPrefix(c.typ, "map") {
 			return c
 		}
 	}
@@ -55,7 +55,7 @@ func (t *tab) aggregates() []string {
 	for range 1 + t.r.IntN(4) {
 		c := &t.cols[t.r.IntN(len(t.cols))]
 		switch n := t.r.IntN(8); {
-		case n < 2 || c.typ == "bytea" || strings.HasPrefix(c.typ, "map"):
+		case n < 2 || c.typ == "bytea" || c.typ == "uuid" || strings.HasPrefix(c.typ, "map"):
 			out = append(out, "count(*)")
 		case n < 3:
 			out = append(out, "count("+c.name+")")

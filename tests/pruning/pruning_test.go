@@ -131,6 +131,7 @@ func (p *player) compare(q question, turn int) error {
 
 var (
 	skippedFiles = regexp.MustCompile(`([a-z-]+[a-z]): (\d+)`)
+	byRuntime    = regexp.MustCompile(`Runtime Filter: .*: (\d+) files and (\d+) rows removed`)
 	skippedRows  = regexp.MustCompile(`File Indexes: .*, (\d+) rows skipped`)
 )
 
@@ -150,6 +151,12 @@ func (p *player) count(q question) error {
 		if m := skippedRows.FindStringSubmatch(r[0]); m != nil {
 			n, _ := strconv.Atoi(m[1])
 			p.cov["skipped: rows by file indexes"] += n
+		}
+		if m := byRuntime.FindStringSubmatch(r[0]); m != nil {
+			for i, what := range []string{"files", "rows"} {
+				n, _ := strconv.Atoi(m[i+1])
+				p.cov["skipped: "+what+" by runtime filters"] += n
+			}
 		}
 		if strings.Contains(r[0], "not usable") {
 			return p.fail("%s: %s", q.sql, r[0])
@@ -267,7 +274,7 @@ func TestPruning(t *testing.T) {
 	if n-from < enough || len(errs) > 0 {
 		return
 	}
-	for _, what := range []string{"files by bloom", "files by bitmap", "files by bsi", "files by range-bitmap", "files by stats", "rows by file indexes"} {
+	for _, what := range []string{"files by bloom", "files by bitmap", "files by bsi", "files by range-bitmap", "files by stats", "rows by file indexes", "files by top-n", "files by runtime filters", "rows by runtime filters"} {
 		if all["skipped: "+what] == 0 {
 			t.Errorf("nothing was skipped: %s", what)
 		}

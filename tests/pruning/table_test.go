@@ -57,6 +57,7 @@ var scalars = []kind{
 	{typ: "varchar(40)", values: []string{"''", "'x'", "'y'", "'" + long[:30] + "1'", "'" + long[:30] + "2'", "'Zürich'"}, like: []string{"'" + long[:20] + "%'", "'Z%'"}, key: true},
 	{typ: "char(6)", values: []string{"''", "'a'", "'a     '", "'ab'", "'abcdef'", "'b'"}},
 	{typ: "bytea", values: []string{`'\x'::bytea`, `'\x00'::bytea`, `'\xff'::bytea`, `'\xffff'::bytea`, `'\x0102'::bytea`, `decode(repeat('ff', 20), 'hex')`, `decode(repeat('ab', 20), 'hex')`}},
+	{typ: "uuid", values: []string{"'00000000-0000-0000-0000-000000000000'::uuid", "'01900000-7bbb-7000-8000-00000000000a'::uuid", "'0190ffff-7bbb-7000-8000-00000000000b'::uuid", "'abcdef01-2345-4789-8abc-def012345678'::uuid", "'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid"}},
 }
 
 // column is one column of a table.
@@ -152,7 +153,7 @@ var indexed = map[string]func(typ string) bool{
 	"bitmap":       func(typ string) bool { return typ != "bytea" && !strings.HasPrefix(typ, "numeric") },
 	"bsi": func(typ string) bool {
 		switch typ {
-		case "boolean", "text", "varchar(40)", "char(6)", "bytea", "real", "double precision", "numeric(30,4)":
+		case "boolean", "text", "varchar(40)", "char(6)", "bytea", "real", "double precision", "numeric(30,4)", "uuid":
 			return false
 		}
 		return true

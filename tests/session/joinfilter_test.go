@@ -32,8 +32,9 @@ func TestJoinFilters(t *testing.T) {
 		{"double precision", "i / 16.0 - 100", true, true},
 		{"real", "i / 16.0 - 100", true, true},
 		{"text", "'k' || lpad(i::text, 6, '0')", true, true},
-		{"varchar(20)", "'k' || lpad(i::text, 6, '0')", false, false}, // compared as text, by a cast
-		{"char(12)", "'k' || lpad(i::text, 6, '0')", true, false},
+		{"varchar(20)", "'k' || lpad(i::text, 6, '0')", true, true}, // compared as text, by a cast
+		{"char(12)", "'k' || lpad(i::text, 6, '0')", true, true},
+		{"uuid", "(lpad(to_hex(i * 6), 4, '0') || repeat('5a', 14))::uuid", true, true},
 		{"bytea", "convert_to('k' || lpad(i::text, 6, '0'), 'UTF8')", true, true},
 		{"date", "date '2020-01-01' + i", true, true},
 		{"timestamp(3)", "timestamp '2020-01-01' + i * interval '1 hour'", true, true},

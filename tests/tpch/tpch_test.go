@@ -1,5 +1,5 @@
-// Package tpch runs the 22 TPC-H queries against tables that Spark and Java
-// Paimon wrote and compares the answers with DuckDB's.
+// Package tpch runs the 22 TPC-H queries and 20 queries of a lake against tables that
+// Spark and Java Paimon wrote and compares the answers with DuckDB's.
 //
 // At scale factor 0.01 everything is at hand: the append tables are the demo's,
 // the merge-on-read and deletion-vector tables lie in testdata. Larger scales run
@@ -16,6 +16,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,6 +79,49 @@ func same(a, b string) bool {
 	return math.Abs(x-y) <= 1e-5*math.Max(1, math.Max(math.Abs(x), math.Abs(y)))
 }
 
+// compare compares the answer of sql with a CSV file that has a line of names; where
+// unordered, the order of rows makes no difference.
+func compare(t *testing.T, c *pgx.Conn, sql, expected string, unordered bool) {
+	t.Helper()
+	rs, err := c.PgConn().Exec(context.Background(), sql).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(expected)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	want, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = want[1:]
+	got := make([][]string, len(rs[len(rs)-1].Rows))
+	for i, row := range rs[len(rs)-1].Rows {
+		for _, v := range row {
+			got[i] = append(got[i], string(v))
+		}
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d rows, want %d", len(got), len(want))
+	}
+	if unordered {
+		slices.SortFunc(got, slices.Compare)
+		slices.SortFunc(want, slices.Compare)
+	}
+	for i := range want {
+		if len(got[i]) != len(want[i]) {
+			t.Fatalf("row %d has %d columns, want %d", i+1, len(got[i]), len(want[i]))
+		}
+		for j := range want[i] {
+			if !same(got[i][j], want[i][j]) {
+				t.Fatalf("row %d column %d: %q, want %q", i+1, j+1, got[i][j], want[i][j])
+			}
+		}
+	}
+}
+
 func run(t *testing.T, c *pgx.Conn, schema, expected string) {
 	ctx := context.Background()
 	if _, err := c.Exec(ctx, "SET search_path = "+schema); err != nil {
@@ -89,31 +133,7 @@ func run(t *testing.T, c *pgx.Conn, schema, expected string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rs, err := c.PgConn().Exec(ctx, string(sql)).ReadAll()
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := os.Open(filepath.Join(expected, fmt.Sprintf("q%02d.csv", q)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			want, err := csv.NewReader(f).ReadAll()
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = want[1:]
-			got := rs[len(rs)-1].Rows
-			if len(got) != len(want) {
-				t.Fatalf("%d rows, want %d", len(got), len(want))
-			}
-			for i := range want {
-				for j := range want[i] {
-					if !same(string(got[i][j]), want[i][j]) {
-						t.Fatalf("row %d column %d: %q, want %q", i+1, j+1, got[i][j], want[i][j])
-					}
-				}
-			}
+			compare(t, c, string(sql), filepath.Join(expected, fmt.Sprintf("q%02d.csv", q)), false)
 		})
 	}
 }
@@ -157,6 +177,7 @@ func TestLarger(t *testing.T) {
 			run(t, c, "tpch_append", expected)
 			run(t, c, "tpch_mor", filepath.Join(expected, "upd"))
 			run(t, c, "tpch_dv", filepath.Join(expected, "upd"))
+			runLake(t, c, filepath.Join(expected, "lake"))
 		})
 	}
 }

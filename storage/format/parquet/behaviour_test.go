@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/format"
@@ -377,6 +378,41 @@ func TestHybridPieces(t *testing.T) {
 				t.Fatalf("width %d of %d at %d: %v", w, n, at, err)
 			}
 			at += k
+		}
+	}
+}
+
+// TestWideNumericsPlain: numerics of more than 18 digits, which are of fixed length, have
+// neither a dictionary nor a bloom filter, in which Java 1.4 would look for other bytes.
+func TestWideNumericsPlain(t *testing.T) {
+	s := types.Schema{{ID: 0, Name: "w", Type: types.NumericOf(30, 4)}, {ID: 1, Name: "n", Type: types.NumericOf(18, 4)}}
+	const rows = 1000
+	wide := make([]types.Datum, rows)
+	narrow := make([]types.Datum, rows)
+	for i := range rows {
+		d := &numeric.Dec{Scale: 4}
+		d.Coef.SetInt64(int64(i % 5))
+		wide[i], narrow[i] = d, d
+	}
+	var b bytes.Buffer
+	w, err := Format{}.Create(context.Background(), &b, s, format.WriteOptions{Options: map[string]string{"parquet.bloom.filter.enabled": "true"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Write([]arrow.Array{vec.FromDatums(s[0].Type, wide), vec.FromDatums(s[1].Type, narrow)}, rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := open(context.Background(), newMemFile("f", b.Bytes()), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{false, true} {
+		c := r.meta.groups[0].cols[i]
+		if c.dictOff > 0 != want || c.bloomOff > 0 != want {
+			t.Errorf("column %d: dictionary at %d, bloom filter at %d", i, c.dictOff, c.bloomOff)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // row group each: begin, part..., finish.
 type column interface {
 	// start goes to row from of row group g.
-	start(ctx context.Context, g int, runs []*run, from int64) error
+	start(ctx context.Context, g int, runs *runSet, from int64) error
 	// begin starts an array of n rows.
 	begin(n int)
 	// part consumes rows of the row group; keep, when not nil, are the wanted
@@ -36,11 +36,11 @@ type flatColumn struct {
 	sel   []int32
 }
 
-func newFlat(r *Reader, b *bnode) *flatColumn {
-	return &flatColumn{chunkReader: chunkReader{r: r, leaf: b.leaf, sink: newSink(b.leaf, b.dt, b.t.IsTextLike())}}
+func newFlat(r *Reader, b *bnode, decoded *int64) *flatColumn {
+	return &flatColumn{chunkReader: chunkReader{r: r, leaf: b.leaf, decoded: decoded, sink: newSink(b.leaf, b.dt, b.t.IsTextLike())}}
 }
 
-func (f *flatColumn) start(ctx context.Context, g int, runs []*run, from int64) error {
+func (f *flatColumn) start(ctx context.Context, g int, runs *runSet, from int64) error {
 	from, err := f.chunkReader.start(ctx, g, runs, from)
 	if err != nil {
 		return err
@@ -226,8 +226,8 @@ type missingColumn struct {
 	n  int
 }
 
-func (m *missingColumn) start(context.Context, int, []*run, int64) error { return nil }
-func (m *missingColumn) begin(n int)                                     { m.n = n }
-func (m *missingColumn) part(context.Context, int, []uint16, int) error  { return nil }
-func (m *missingColumn) finish() (arrow.Array, error)                    { return vec.MakeNull(m.dt, m.n), nil }
-func (m *missingColumn) close()                                          {}
+func (m *missingColumn) start(context.Context, int, *runSet, int64) error { return nil }
+func (m *missingColumn) begin(n int)                                      { m.n = n }
+func (m *missingColumn) part(context.Context, int, []uint16, int) error   { return nil }
+func (m *missingColumn) finish() (arrow.Array, error)                     { return vec.MakeNull(m.dt, m.n), nil }
+func (m *missingColumn) close()                                           {}

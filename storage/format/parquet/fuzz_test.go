@@ -69,6 +69,9 @@ func smallFiles(t testing.TB, rng *rand.Rand) (out [][]byte) {
 // metadata: whatever comes of it, it is an error with a name or some rows.
 func TestDamagedFiles(t *testing.T) {
 	seed := time.Now().UnixNano()
+	if v, err := strconv.ParseInt(os.Getenv("DAMAGE_SEED"), 10, 64); err == nil {
+		seed = v
+	}
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewSource(seed))
 	files := smallFiles(t, rng)

@@ -17,6 +17,7 @@ var (
 	errLevelRange = errors.New("a level is out of range")
 	errRecord     = errors.New("a page begins within a row")
 	errShape      = errors.New("the levels of its parts do not fit together")
+	errNullKey    = errors.New("a key of a map is null")
 )
 
 // hybrid reads the RLE/bit-packed hybrid of levels and dictionary indices:

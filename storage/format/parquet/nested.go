@@ -50,12 +50,12 @@ type nestedColumn struct {
 	rows   int
 }
 
-func newNested(r *Reader, b *bnode) *nestedColumn {
+func newNested(r *Reader, b *bnode, decoded *int64) *nestedColumn {
 	c := &nestedColumn{b: b, r: r, of: map[*leaf]*nestedLeaf{}}
 	var visit func(b *bnode)
 	visit = func(b *bnode) {
 		if l := b.leaf; l != nil && (b.kind == kLeaf || l.levelsOnly) && c.of[l] == nil {
-			nl := &nestedLeaf{chunkReader: chunkReader{r: r, leaf: l}}
+			nl := &nestedLeaf{chunkReader: chunkReader{r: r, leaf: l, decoded: decoded}}
 			if !l.levelsOnly {
 				nl.sink = newSink(l, b.dt, false)
 			}
@@ -70,7 +70,7 @@ func newNested(r *Reader, b *bnode) *nestedColumn {
 	return c
 }
 
-func (c *nestedColumn) start(ctx context.Context, g int, runs []*run, from int64) error {
+func (c *nestedColumn) start(ctx context.Context, g int, runs *runSet, from int64) error {
 	for _, l := range c.leaves {
 		l.defBuf, l.repBuf, l.bufAt = l.defBuf[:0], l.repBuf[:0], 0
 		n, err := l.start(ctx, g, runs, from)
@@ -510,6 +510,9 @@ func (a *assembly) list(b *bnode, l *nestedLeaf, n int) (arrow.Array, error) {
 		}
 	}
 	if b.kind == kMap {
+		if kids[0].NullN() > 0 {
+			return nil, errNullKey
+		}
 		st := vec.MakeStruct(b.dt.(*arrow.MapType).Elem(), elems, kids, nil)
 		return vec.MakeList(b.dt, offs, st, valid), nil
 	}

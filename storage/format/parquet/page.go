@@ -43,6 +43,8 @@ type chunkReader struct {
 	sink sink
 	win  window
 
+	decoded *int64 // counts the pages that were opened; the column reader's
+
 	group   int
 	meta    *chunkMeta
 	idx     []pageLoc // nil: pages are found by walking
@@ -59,7 +61,7 @@ type chunkReader struct {
 
 // start goes to the pages of row group g and returns how many rows are to be
 // passed over to get to row from of it.
-func (c *chunkReader) start(ctx context.Context, g int, runs []*run, from int64) (int64, error) {
+func (c *chunkReader) start(ctx context.Context, g int, runs *runSet, from int64) (int64, error) {
 	c.group = g
 	c.meta = &c.r.meta.groups[g].cols[c.leaf.col]
 	c.rows = c.r.meta.groups[g].rows
@@ -290,6 +292,7 @@ func (c *chunkReader) load(ctx context.Context) error {
 			return c.corrupt(p.off, err)
 		}
 		p.loaded = true
+		*c.decoded++
 	}
 	return nil
 }

@@ -93,6 +93,11 @@ func (c *PageCache) get(k pageKey) *cachedPage {
 	return p
 }
 
+// has reports whether a page is kept, without asking for it.
+func (c *PageCache) has(k pageKey) bool {
+	return c != nil && c.pages.Has(k)
+}
+
 // admits reports whether a page of n bytes should be kept; the caller then
 // inflates it into memory of its own and calls put.
 func (c *PageCache) admits(k pageKey, n int) bool {

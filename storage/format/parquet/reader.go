@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -423,9 +424,9 @@ func (r *Reader) Columns(ctx context.Context, rr format.RowRange, want []int) (f
 		case b.kind == kMissing:
 			col = &missingColumn{dt: b.dt}
 		case b.isFlat():
-			col = newFlat(r, b)
+			col = newFlat(r, b, &c.decoded)
 		default:
-			col = newNested(r, b)
+			col = newNested(r, b, &c.decoded)
 		}
 		c.cols = append(c.cols, col)
 		c.empty = append(c.empty, nil)
@@ -444,16 +445,30 @@ type columnReader struct {
 	gend   int64         // its last row + 1
 	err    error
 
+	decoded int64 // pages
+
 	some    func(from, to int64) bool // see Expect; nil = nothing is known
 	without func(pages int64)
+	late    bool      // see Late
+	pages   *lateRuns // of the row group, when late
+	runs    *runSet   // of the row group; nil = each column has a window of its own
 }
 
-var _ format.Expecter = (*columnReader)(nil)
+var (
+	_ format.Expecter    = (*columnReader)(nil)
+	_ format.PageCounter = (*columnReader)(nil)
+)
+
+// PagesDecoded is format.PageCounter's.
+func (c *columnReader) PagesDecoded() int64 { return c.decoded }
 
 // Expect says which rows will be wanted. See format.Expecter.
 func (c *columnReader) Expect(some func(from, to int64) bool, without func(pages int64)) {
 	c.some, c.without = some, without
 }
+
+// Late says that what keep names is all that is known. See format.Expecter.
+func (c *columnReader) Late() { c.late = true }
 
 // Read returns the next n rows. See format.ColumnReader.
 func (c *columnReader) Read(ctx context.Context, n int, keep []uint16) (out []arrow.Array, err error) {
@@ -530,6 +545,9 @@ func (c *columnReader) walk(ctx context.Context, n int, keep []uint16) error {
 				part = []uint16{}
 			}
 		}
+		if c.pages != nil && (part == nil || len(part) > 0) {
+			c.pages.want(c.r, c.group, c.at-c.r.meta.groups[c.group].first, k, part, base)
+		}
 		for _, col := range c.cols {
 			if err := col.part(ctx, k, part, base); err != nil {
 				return err
@@ -552,10 +570,13 @@ func (c *columnReader) enter(ctx context.Context) error {
 		g--
 	}
 	c.group, c.gend = g, gs[g].first+gs[g].rows
+	c.runs.drop(math.MaxInt64)
+	c.pages = nil
 	runs, err := c.plan(ctx, g)
 	if err != nil {
 		return err
 	}
+	c.runs = runs
 	for _, col := range c.cols {
 		if err := col.start(ctx, g, runs, c.at-gs[g].first); err != nil {
 			return err
@@ -566,9 +587,17 @@ func (c *columnReader) enter(ctx context.Context) error {
 
 // plan decides how the bytes of row group g are read: together in a few runs
 // when they are few, else each column for itself.
-func (c *columnReader) plan(ctx context.Context, g int) ([]*run, error) {
+func (c *columnReader) plan(ctx context.Context, g int) (*runSet, error) {
 	from := c.at - c.r.meta.groups[g].first
 	to := min(c.to, c.gend) - c.r.meta.groups[g].first
+	if c.late {
+		l, err := c.newLate(ctx, g, from, to)
+		if err != nil {
+			return nil, err
+		}
+		c.pages = l
+		return l.set, nil
+	}
 	var spans []span
 	total := int64(0)
 	for _, l := range c.r.leavesOf(c.want) {
@@ -605,11 +634,11 @@ func (c *columnReader) plan(ctx context.Context, g int) ([]*run, error) {
 	}
 	if total > groupBytes {
 		if c.some != nil {
-			return ownRuns(spans), nil
+			return &runSet{runs: ownRuns(spans)}, nil
 		}
 		return nil, nil
 	}
-	return coalesce(spans), nil
+	return &runSet{runs: coalesce(spans)}, nil
 }
 
 // expected is where the pages with wanted rows of from..to lie.
@@ -660,6 +689,7 @@ func (c *columnReader) Close() error {
 	for _, col := range c.cols {
 		col.close()
 	}
+	c.runs.drop(math.MaxInt64)
 	if c.err == nil {
 		c.err = fmt.Errorf("read %s: the column reader is closed", c.r.f.Path())
 	}

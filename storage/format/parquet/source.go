@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/bits"
 	"slices"
 	"sync"
 )
@@ -24,21 +25,27 @@ const (
 	maxWindow = 4 << 20
 )
 
-// bufPool holds read windows and decompressed pages. A buffer goes back when its
-// column reader is closed.
-var bufPool = sync.Pool{New: func() any { return new([]byte) }}
+// bufPools hold read windows and decompressed pages, by size: pool i has buffers of
+// 2^i bytes or more, below twice that. A buffer goes back when its column reader is
+// closed or goes on.
+var bufPools [24]sync.Pool
+
+const minBufBits = 12
 
 func getBuf(n int) []byte {
-	p := bufPool.Get().(*[]byte)
-	if cap(*p) < n {
+	i := max(bits.Len(uint(max(n, 1)-1)), minBufBits)
+	if i >= len(bufPools) {
 		return make([]byte, n)
 	}
-	return (*p)[:n]
+	if p, ok := bufPools[i].Get().(*[]byte); ok {
+		return (*p)[:n]
+	}
+	return make([]byte, n, 1<<i)
 }
 
 func putBuf(b []byte) {
-	if c := cap(b); c >= 4096 && c <= 2*maxWindow {
-		bufPool.Put(&b)
+	if i := bits.Len(uint(cap(b))) - 1; i >= minBufBits && i < len(bufPools) {
+		bufPools[i].Put(&b)
 	}
 }
 
@@ -87,6 +94,54 @@ type run struct {
 	span
 	buf []byte
 	own bool // of one column: its bytes are given up when that goes on to another run
+	// upTo is the first row of the row group that has no need of it; see lateRuns.
+	upTo   int64
+	pooled bool // buf goes back to bufPools
+}
+
+// runSet are the runs of a row group, in order of where they begin.
+type runSet struct {
+	runs []*run
+	// overlap says that a run may lie in the gap of another.
+	overlap bool
+}
+
+// drop gives up the runs of which no row from at on has a need: what columns made of
+// their pages was copied.
+func (s *runSet) drop(at int64) {
+	if s == nil {
+		return
+	}
+	s.runs = slices.DeleteFunc(s.runs, func(u *run) bool {
+		if u.upTo > at {
+			return false
+		}
+		if u.pooled {
+			putBuf(u.buf)
+			u.buf = nil
+		}
+		return true
+	})
+}
+
+// of returns the run that holds bytes off..off+n, nil = none.
+func (s *runSet) of(off int64, n int) *run {
+	if s == nil {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(s.runs, off, func(u *run, off int64) int { return cmp.Compare(u.off, off) })
+	if !found {
+		i--
+	}
+	for ; i >= 0; i-- {
+		if off+int64(n) <= s.runs[i].end {
+			return s.runs[i]
+		}
+		if !s.overlap {
+			break
+		}
+	}
+	return nil
 }
 
 // ownRuns makes a run of each span, which belongs to one column: more bytes are wanted
@@ -128,17 +183,20 @@ func coalesce(spans []span) []*run {
 // window gives one column of one row group its bytes.
 type window struct {
 	r     *Reader
-	runs  []*run // shared with the other columns; empty = own window
-	last  *run   // the one that was read last
+	runs  *runSet // shared with the other columns; nil or empty = own window
+	last  *run    // the one that was read last
 	buf   []byte
 	off   int64
 	limit int64 // no byte from here on is wanted
 	size  int
 }
 
-func (w *window) reset(runs []*run, limit int64) {
+func (w *window) reset(runs *runSet, limit int64) {
 	w.runs, w.last, w.limit = runs, nil, limit
 	w.buf, w.off, w.size = w.buf[:0], 0, minWindow
+	if runs != nil && runs.overlap {
+		w.size = lateWindow
+	}
 }
 
 // get returns bytes off..off+n, valid until the next get, and more behind them
@@ -147,23 +205,21 @@ func (w *window) get(ctx context.Context, off int64, n int) ([]byte, error) {
 	if r := w.r; r.mem != nil && off >= r.memOff && off+int64(n) <= r.memOff+int64(len(r.mem)) {
 		return r.mem[off-r.memOff:], nil
 	}
-	// Runs are in order and do not overlap.
-	i, found := slices.BinarySearchFunc(w.runs, off, func(u *run, off int64) int { return cmp.Compare(u.off, off) })
-	if !found {
-		i--
-	}
-	if i >= 0 && off+int64(n) <= w.runs[i].end {
-		u := w.runs[i]
+	if u := w.runs.of(off, n); u != nil {
 		if u.buf == nil {
 			if w.last != nil && w.last.own {
 				w.last.buf = nil
 			}
 			w.last = u
-			b, err := w.r.readAt(ctx, u.off, int(u.end-u.off), nil)
+			var mine []byte
+			if !u.own {
+				mine = getBuf(int(u.end - u.off))
+			}
+			b, err := w.r.readAt(ctx, u.off, int(u.end-u.off), mine)
 			if err != nil {
 				return nil, err
 			}
-			u.buf = b
+			u.buf, u.pooled = b, cap(mine) > 0 && &b[0] == &mine[:1][0] // else of the file in memory
 		}
 		return u.buf[off-u.off:], nil
 	}
@@ -172,6 +228,9 @@ func (w *window) get(ctx context.Context, off int64, n int) ([]byte, error) {
 	}
 	if off < 0 || int64(n) > w.r.size-off {
 		return nil, w.r.corrupt(off, "%d bytes are asked for beyond the end of the file", n)
+	}
+	if len(w.buf) > 0 && (off < w.off || off > w.off+int64(len(w.buf))) {
+		w.size = lateWindow // what lies between was not wanted
 	}
 	want := max(n, w.size)
 	if left := w.limit - off; left < int64(want) {

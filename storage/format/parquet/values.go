@@ -47,25 +47,33 @@ func (v *pageVals) skip(n int) error {
 			return err
 		}
 	case formPlain:
-		p := v.at
-		for i := 0; i < n; i++ {
-			if p+4 > len(v.b) {
-				return errValues
-			}
-			l := binary.LittleEndian.Uint32(v.b[p:])
-			p += 4
-			if uint64(l) > uint64(len(v.b)-p) {
-				return errNegLen
-			}
-			p += int(l)
+		if err := v.pass(n); err != nil {
+			return err
 		}
-		v.at = p
 	default:
 		if n > v.n-v.pos {
 			return errValues
 		}
 	}
 	v.pos += n
+	return nil
+}
+
+// pass moves at over n length-prefixed values.
+func (v *pageVals) pass(n int) error {
+	p := v.at
+	for i := 0; i < n; i++ {
+		if p+4 > len(v.b) {
+			return errValues
+		}
+		l := binary.LittleEndian.Uint32(v.b[p:])
+		p += 4
+		if uint64(l) > uint64(len(v.b)-p) {
+			return errNegLen
+		}
+		p += int(l)
+	}
+	v.at = p
 	return nil
 }
 
@@ -499,41 +507,59 @@ func copyShort(dst []byte, at int, src []byte, a, n int) int {
 	return at + n
 }
 
-// takePlain copies n length-prefixed values: one pass for the lengths, which
-// also checks them, one for the bytes, into memory of the right size.
+// shortBytes is up to where a value is moved as a whole, with what follows it, which
+// the next value overwrites: a call of memmove costs more.
+const shortBytes = 32
+
+// takePlain copies n length-prefixed values in one pass: while the length of a value is
+// waited for, the one before it is moved.
 func (s *bytesSink) takePlain(v *pageVals, pos, n int) error {
 	b, p := v.b, v.at
-	offs := s.offs[pos : pos+n+1]
-	o := offs[0]
-	for i := 1; i < len(offs); i++ {
+	offs := s.offs[pos+1 : pos+1+n]
+	dst := s.plainRoom(v, pos, n)
+	at := len(s.data)
+	o := int(s.offs[pos]) - at
+	for i := range offs {
 		if p+4 > len(b) {
 			return errValues
 		}
-		l := binary.LittleEndian.Uint32(b[p:])
+		l := int(binary.LittleEndian.Uint32(b[p:]))
 		p += 4
-		if uint64(l) > uint64(len(b)-p) {
-			return errNegLen
+		if l <= shortBytes && p+shortBytes <= len(b) && at+shortBytes <= len(dst) {
+			*(*[shortBytes]byte)(dst[at:]) = *(*[shortBytes]byte)(b[p:])
+		} else {
+			if l > len(b)-p {
+				return errNegLen
+			}
+			if l > maxVarBytes-at {
+				return errTooMuch
+			}
+			if at+l > len(dst) {
+				s.data = growBytes(dst[:at], l+copySlack)
+				dst = s.data[:cap(s.data)]
+			}
+			copy(dst[at:at+l], b[p:p+l])
 		}
-		p += int(l)
-		o += int32(l)
-		offs[i] = o
+		p += l
+		at += l
+		offs[i] = int32(o + at)
 	}
-	total := p - v.at - 4*n
-	if err := s.room(total); err != nil {
-		return err
+	if at > maxVarBytes {
+		return errTooMuch
 	}
-	s.data = growBytes(s.data, total+copySlack)
-	at := len(s.data)
-	dst := s.data[:cap(s.data)]
-	q := v.at
-	for i := 1; i < len(offs); i++ {
-		l := int(offs[i] - offs[i-1])
-		at = copyShort(dst, at, b, q+4, l)
-		q += 4 + l
-	}
-	s.data = dst[:at]
-	v.at = p
+	s.data, v.at = dst[:at], p
 	return nil
+}
+
+// plainRoom makes room for the next n values of v, and what else the array may get, by
+// the mean length of the page's values. It returns the memory up to its end.
+func (s *bytesSink) plainRoom(v *pageVals, pos, n int) []byte {
+	left := len(v.b) - v.at
+	mean := max(left-4*(v.n-v.pos), 0)/max(v.n-v.pos, 1) + 1
+	// No more than the bytes that are there, and as many again for other pages.
+	room := min(n*mean, left) + min((s.size-pos-n)*mean, len(v.b))
+	s.data = growBytes(s.data, min(room+room/16, 2*len(v.b))+copySlack)
+	return s.data[:cap(s.data)]
 }
 
 func (s *bytesSink) takeRange(v *pageVals, pos, n int) error {
@@ -590,37 +616,90 @@ func (s *bytesSink) pick(v *pageVals, pos int, sel []int32, n int) error {
 	return nil
 }
 
+// pickPlain is takePlain for those of n values that sel names.
 func (s *bytesSink) pickPlain(v *pageVals, pos int, sel []int32, n int) error {
+	if len(sel)*8 < n {
+		return s.pickFew(v, pos, sel, n)
+	}
 	b, p := v.b, v.at
-	at := 0
-	for i := 0; i < len(sel); i++ {
-		for {
-			if p+4 > len(b) {
-				return errValues
-			}
-			l := binary.LittleEndian.Uint32(b[p:])
-			p += 4
-			if uint64(l) > uint64(len(b)-p) {
+	offs := s.offs[pos+1 : pos+1+len(sel)]
+	dst := s.plainRoom(v, pos, len(sel))
+	at := len(s.data)
+	o := int(s.offs[pos]) - at
+	k := 0
+	row := 0
+	for ; k < len(sel); row++ {
+		if p+4 > len(b) {
+			return errValues
+		}
+		l := int(binary.LittleEndian.Uint32(b[p:]))
+		p += 4
+		is := 0
+		if int(sel[k]) == row {
+			is = 1
+		}
+		if l <= shortBytes && p+shortBytes <= len(b) && at+shortBytes <= len(dst) {
+			// A value that is not wanted is moved, too, and overwritten: no branch.
+			*(*[shortBytes]byte)(dst[at:]) = *(*[shortBytes]byte)(b[p:])
+		} else {
+			if l > len(b)-p {
 				return errNegLen
 			}
-			q := p
-			p += int(l)
-			at++
-			if at > int(sel[i]) {
-				if err := s.room(int(l)); err != nil {
-					return err
+			if is != 0 {
+				if l > maxVarBytes-at {
+					return errTooMuch
 				}
-				s.data = append(s.data, b[q:p]...)
-				s.offs[pos+i+1] = int32(len(s.data))
-				break
+				if at+l > len(dst) {
+					s.data = growBytes(dst[:at], l+copySlack)
+					dst = s.data[:cap(s.data)]
+				}
+				copy(dst[at:at+l], b[p:p+l])
 			}
 		}
+		p += l
+		at += l & -is
+		offs[k] = int32(o + at)
+		k += is
 	}
-	v.at = p
-	pos0 := v.pos
-	err := v.skip(n - at)
-	v.pos = pos0
-	return err
+	if at > maxVarBytes {
+		return errTooMuch
+	}
+	s.data, v.at = dst[:at], p
+	return v.pass(n - row)
+}
+
+// pickFew is pickPlain for a few values among many.
+func (s *bytesSink) pickFew(v *pageVals, pos int, sel []int32, n int) error {
+	dst := s.plainRoom(v, pos, len(sel))
+	at := len(s.data)
+	row := 0
+	for i, x := range sel {
+		if err := v.pass(int(x) - row); err != nil {
+			return err
+		}
+		row = int(x) + 1
+		b, p := v.b, v.at
+		if p+4 > len(b) {
+			return errValues
+		}
+		l := int(binary.LittleEndian.Uint32(b[p:]))
+		p += 4
+		if l > len(b)-p {
+			return errNegLen
+		}
+		if l > maxVarBytes-at {
+			return errTooMuch
+		}
+		if at+l > len(dst) {
+			s.data = growBytes(dst[:at], l+copySlack)
+			dst = s.data[:cap(s.data)]
+		}
+		at = copyShort(dst, at, b, p, l)
+		v.at = p + l
+		s.offs[pos+i+1] = s.offs[pos+i] + int32(l)
+	}
+	s.data = dst[:at]
+	return v.pass(n - row)
 }
 
 func (s *bytesSink) spread(pos, n, ones int, valid []byte, off int) {

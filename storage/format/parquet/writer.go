@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -13,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
@@ -133,8 +133,12 @@ func (w *writeOptions) flag(key, col string, def bool) bool {
 	return b
 }
 
+// dictionary reports whether a column may have dictionaries. Values of fixed length,
+// which are numerics of more than 18 digits, have none in Java's files, and Java 1.4
+// looks them up in a dictionary without their leading bytes: it would find no value
+// in ours, and skip the row group.
 func (w *writeOptions) dictionary(l *leaf) bool {
-	return w.flag("parquet.enable.dictionary", strings.Join(leafPath(l), "."), true)
+	return l.node.el.typ != pFixed && w.flag("parquet.enable.dictionary", strings.Join(leafPath(l), "."), true)
 }
 
 // bloomBytes is the size of a column's bloom filter, 0 for none: what the
@@ -142,8 +146,8 @@ func (w *writeOptions) dictionary(l *leaf) bool {
 // parquet.bloom.filter.max.bytes.
 func (w *writeOptions) bloomBytes(l *leaf) int {
 	col := strings.Join(leafPath(l), ".")
-	if len(w.all) == 0 || !w.flag("parquet.bloom.filter.enabled", col, false) || l.node.el.typ == pBool {
-		return 0
+	if len(w.all) == 0 || !w.flag("parquet.bloom.filter.enabled", col, false) || l.node.el.typ == pBool || l.node.el.typ == pFixed {
+		return 0 // of fixed length: as dictionary says
 	}
 	most := w.size("parquet.bloom.filter.max.bytes", 1<<20)
 	n := most
@@ -313,7 +317,7 @@ func (w *Writer) block(cols []arrow.Array, from, to int) error {
 		}
 		return nil
 	}
-	workers := min(runtime.GOMAXPROCS(0), len(cols))
+	workers := min(cores.Count(), len(cols))
 	if workers == 1 || (to-from)*len(cols) < parallelCells {
 		for _, i := range w.order {
 			if err := one(i); err != nil {
