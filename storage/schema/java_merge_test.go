@@ -224,6 +224,9 @@ func (x mergeCombination) known(ours, java error) string {
 	if java == nil && strings.Contains(ours.Error(), "of the primary key, which cannot be in a sequence group") {
 		return "1.4 takes key columns in groups, PartialUpdateMergeFunction of 2.x does not"
 	}
+	if java == nil && x.ordersSeveral() && strings.Contains(ours.Error(), "more than one sequence group") {
+		return "Java lets the order of a HashMap decide which group a column that orders several is in"
+	}
 	if ours == nil && x.options["sequence.field"] == "a" && strings.Contains(java.Error(), "ClassCastException") {
 		return "Java falls over comparing maps of rows"
 	}
@@ -231,4 +234,39 @@ func (x mergeCombination) known(ours, java error) string {
 		return "1.4 does not compare booleans (InternalRowUtils)"
 	}
 	return ""
+}
+
+// ordersSeveral says whether a column orders a sequence group and is in another,
+// or orders several.
+func (x mergeCombination) ordersSeveral() bool {
+	in := map[string]int{}
+	for k, v := range x.options {
+		if !strings.HasSuffix(k, suffixSeqGroup) {
+			continue
+		}
+		by := strings.Split(strings.TrimSuffix(strings.TrimPrefix(k, fieldsPrefix), suffixSeqGroup), ",")
+		for _, c := range by {
+			in[c]++
+		}
+		for _, c := range strings.Split(v, ",") {
+			if !slices.Contains(by, c) && x.orders(c) {
+				in[c]++
+			}
+		}
+	}
+	for _, n := range in {
+		if n > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+func (x mergeCombination) orders(column string) bool {
+	for k := range x.options {
+		if strings.HasSuffix(k, suffixSeqGroup) && slices.Contains(strings.Split(strings.TrimSuffix(strings.TrimPrefix(k, fieldsPrefix), suffixSeqGroup), ","), column) {
+			return true
+		}
+	}
+	return false
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -66,13 +67,38 @@ func appendValue(dst []byte, a arrow.Array, i int) []byte {
 			dst = appendValue(dst, x.Field(f), i)
 		}
 		return dst
-	case *array.Map, *array.List:
+	case *array.Map:
+		return appendMap(dst, x, i)
+	case *array.List:
 		offs, child := vec.ListParts(a)
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(offs[i+1]-offs[i]))
 		for j := offs[i]; j < offs[i+1]; j++ {
 			dst = appendValue(dst, child, int(j))
 		}
 		return dst
+	}
+	return dst
+}
+
+// appendMap appends the entries of a map in the order of their bytes: two maps are
+// equal when they have the same entries, whatever the order in which they were
+// written. Source: ScalarOperatorGens.scala, generateMapComparison.
+func appendMap(dst []byte, a *array.Map, i int) []byte {
+	offs, child := vec.ListParts(a)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(offs[i+1]-offs[i]))
+	if offs[i+1]-offs[i] < 2 {
+		for j := offs[i]; j < offs[i+1]; j++ {
+			dst = appendValue(dst, child, int(j))
+		}
+		return dst
+	}
+	entries := make([][]byte, 0, offs[i+1]-offs[i])
+	for j := offs[i]; j < offs[i+1]; j++ {
+		entries = append(entries, appendValue(nil, child, int(j)))
+	}
+	slices.SortFunc(entries, bytes.Compare)
+	for _, e := range entries {
+		dst = append(dst, e...)
 	}
 	return dst
 }
