@@ -11,6 +11,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
@@ -134,9 +135,8 @@ func TestJavaReadsDefinitions(t *testing.T) {
 // TestShowCreateTable: the statement that SHOW CREATE TABLE prints makes the same
 // table again.
 func TestShowCreateTable(t *testing.T) {
-	seed := rand.Uint64()
+	seed := random.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	t.Logf("seed %d", seed)
 	e := writeEngine(t, nil)
 	s := testSession(t, e)
 	s.set.set("client_min_messages", "error", false) //nolint:errcheck // a known setting

@@ -5,7 +5,8 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"testing"
-	"time"
+
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 func of(ps ...int64) *Vector {
@@ -46,9 +47,8 @@ func TestJavaBytes(t *testing.T) {
 }
 
 func TestKeepAgainstSet(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 3))
-	t.Logf("seed %d", seed)
 	for range 200 {
 		set := map[int64]bool{}
 		v := &Vector{}
@@ -91,9 +91,8 @@ func u16(v []uint16) []byte {
 }
 
 func TestDamage(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 4))
-	t.Logf("seed %d", seed)
 	var f File
 	v := &Vector{}
 	for range 5000 {

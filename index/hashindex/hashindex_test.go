@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 func TestFileBytes(t *testing.T) {
@@ -22,8 +24,7 @@ func TestFileBytes(t *testing.T) {
 }
 
 func TestMap(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var m Map
 	want := map[int32]int32{}

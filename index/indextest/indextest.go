@@ -6,12 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
@@ -21,6 +18,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -39,12 +37,7 @@ var Types = []types.Type{
 // Rand is a source seeded from PAIMON_SQL_SEED, or from the time; it prints the
 // seed.
 func Rand(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("PAIMON_SQL_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("PAIMON_SQL_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 6))
+	return rand.New(rand.NewPCG(random.Seed(t), 6))
 }
 
 // Value makes a value that is not NULL, of few or of many distinct ones, those at

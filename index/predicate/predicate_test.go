@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -65,9 +65,8 @@ func TestEvalTraps(t *testing.T) {
 
 // TestSimplify: random trees mean the same after, and verdicts are never wrong.
 func TestSimplify(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 9))
-	t.Logf("seed %d", seed)
 	var node func(d int) Node
 	node = func(d int) Node {
 		if d > 0 {

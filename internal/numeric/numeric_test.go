@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow/go/v15/arrow/decimal128"
+
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 func dec(t testing.TB, s string) *Dec {
@@ -49,7 +51,7 @@ func TestDivision(t *testing.T) {
 
 // TestAppendQuotient compares the 128-bit way with the general one.
 func TestAppendQuotient(t *testing.T) {
-	r := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	r := rand.New(rand.NewPCG(random.Seed(t), 1))
 	fast := 0
 	for range 200000 {
 		a, b := r.Int64()>>r.IntN(63), r.Int64()>>r.IntN(63)
@@ -86,8 +88,7 @@ func TestEncoding(t *testing.T) {
 			t.Errorf("AppendInt64(%d) = %x, want %x", v, x, b)
 		}
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	for range 20000 {
 		d := &Dec{Scale: int32(r.IntN(50))}

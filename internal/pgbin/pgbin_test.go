@@ -9,11 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // Random coefficients in all three code paths of numeric agree with pgx.
 func TestNumericRandom(t *testing.T) {
-	seed := rand.Uint64()
+	seed := random.Seed(t)
 	t.Log("seed ", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	m := pgtype.NewMap()

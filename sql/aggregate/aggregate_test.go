@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
@@ -63,8 +64,7 @@ func concrete(t types.Type) types.Type {
 // TestMergeAgreesWithOnePass splits random input at random and merges the parts,
 // whole or group by group: the results must be those of one pass.
 func TestMergeAgreesWithOnePass(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 7))
 	for _, d := range All() {
 		if d.Hypothetical {

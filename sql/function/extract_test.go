@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
 
 // TestExtractColumns: the loop over a column answers what one value does.
 func TestExtractColumns(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for _, kind := range []types.Kind{types.Date, types.Timestamp} {
 		ty := types.Of(kind)

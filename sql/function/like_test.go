@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
@@ -12,8 +13,7 @@ import (
 // TestLikeScan compares the search over a whole column, the compiled pattern and
 // the matcher that goes character by character.
 func TestLikeScan(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	word := func(alphabet []string, n int) string {
 		var b strings.Builder

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -358,9 +359,8 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestRandomDamage(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
-	t.Logf("seed %d", seed)
 	ts := []types.Type{ty(t, "STRING"), ty(t, "ARRAY<STRING>"), ty(t, "MAP<INT, STRING>"), ty(t, "DECIMAL(38, 10)"), ty(t, "TIMESTAMP(9)")}
 	img, err := Encode(ts, []types.Datum{"some longer text", []types.Datum{"abcdefghij", nil}, []types.KV{{K: int64(1), V: "abcdefghijk"}}, dec(t, "1234567890123456789.5"), int64(12345678)})
 	if err != nil {

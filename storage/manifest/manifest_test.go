@@ -12,8 +12,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
@@ -220,9 +220,8 @@ func TestRoundTrip(t *testing.T) {
 
 // TestDamage flips and cuts bytes: an error or other entries, never a panic.
 func TestDamage(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
-	t.Logf("seed %d", seed)
 	raw, err := EncodeEntries(sample(50), Arity{Key: 1}, Codec{Name: "null"})
 	if err != nil {
 		t.Fatal(err)

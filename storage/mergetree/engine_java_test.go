@@ -13,10 +13,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
@@ -124,8 +124,7 @@ func javaCases() []javaCase {
 // versions that it was given.
 func TestJavaFold(t *testing.T) {
 	java := oracle.Java(t, t.TempDir())
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	cases := javaCases()
 	cases = append(cases, fixtureSets(t)...)

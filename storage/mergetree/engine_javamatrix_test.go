@@ -7,16 +7,15 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
@@ -306,15 +305,7 @@ func mixedTables() []matrixTable {
 // those cases are skipped by the name of the class.
 func TestJavaMatrix(t *testing.T) {
 	java := oracle.Java(t, t.TempDir())
-	seed := uint64(time.Now().UnixNano())
-	if s := os.Getenv("PAIMON_SQL_SEED"); s != "" {
-		n, err := strconv.ParseUint(s, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		seed = n
-	}
-	t.Logf("PAIMON_SQL_SEED=%d", seed)
+	seed := random.Seed(t)
 	var tables []matrixTable
 	for _, c := range matrixCases(t) {
 		for _, s := range settings {

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
@@ -529,8 +529,7 @@ func (m *modelTable) retractGroups(row []types.Datum, fns []modelFunction, v ver
 // TestModel compares engines with the model: random tables' worth of versions,
 // random columns wanted, many keys at once.
 func TestModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 6))
 	kindText := map[uint8]string{KindInsert: "+I", KindDelete: "-D"}
 	for range testkit.Rounds(6) {

@@ -4,13 +4,13 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
+
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // TestRowSetParts compares what is asked of parts of a set with a plain slice.
 func TestRowSetParts(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 200 {
 		rows := 1 + r.Int64N(3*blockRows)

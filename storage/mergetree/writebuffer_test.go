@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
@@ -51,7 +52,7 @@ func randomKeys(r *rand.Rand, t types.Type, n int, span int64) (arrow.Array, []t
 func TestLatest(t *testing.T) {
 	kinds := []types.Type{types.Of(types.Int4), types.Of(types.Int8), types.Of(types.Text), types.Of(types.Bytea), types.Of(types.Bool), types.Of(types.Float8), types.NumericOf(30, 2), types.Of(types.Date)}
 	for run := range 200 {
-		seed := rand.Uint64()
+		seed := random.Seed(t)
 		r := rand.New(rand.NewPCG(seed, uint64(run)))
 		n := []int{0, 1, 10, 100, 3000}[r.IntN(5)]
 		span := []int64{2, 50, 1 << 40}[r.IntN(3)]

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -115,11 +114,7 @@ func oneOf(key string, values ...string) func(r *rand.Rand, o map[string]string)
 // type.
 func TestJavaMergeOptions(t *testing.T) {
 	c := oracle.Java(t, t.TempDir())
-	seed := rand.Uint64() >> 1
-	if n, err := strconv.ParseUint(os.Getenv("PAIMON_SQL_SEED"), 10, 64); err == nil {
-		seed = n
-	}
-	t.Logf("PAIMON_SQL_SEED=%d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 3))
 	var all []mergeCombination
 	kinds := mergeTypes(t)

@@ -31,6 +31,11 @@ func (v *validation) mergeEngine() {
 		if fn == "" {
 			fn, key = def, optDefaultFunction
 		}
+		// Java asks this where it makes an aggregator, and it makes one for columns
+		// that aggregate nothing, too.
+		if engine == "aggregation" || slices.Contains(v.t.PrimaryKeys, f.Name) || fn != "" && !slices.Contains(own, f.Name) {
+			v.ignoresRetract(f)
+		}
 		if fn == "" {
 			continue
 		}
@@ -48,21 +53,26 @@ func (v *validation) mergeEngine() {
 
 const optDefaultFunction = "fields.default-aggregate-function"
 
+// ignoresRetract checks that a column does not ignore retractions that are to remove
+// the row.
+func (v *validation) ignoresRetract(f types.Field) {
+	const remove = "aggregation.remove-record-on-delete"
+	spec := aggregate.Spec{Column: f, Options: v.t.Options}
+	if retract := fieldsPrefix + f.Name + ".ignore-retract"; v.on(remove) && spec.Flag("ignore-retract", false) {
+		v.bad(retract, "options %q and %q exclude each other", retract, remove)
+	}
+}
+
 // function checks that an aggregate function suits a column and its options.
 func (v *validation) function(a *aggregate.Function, f types.Field, key string) {
 	if a.Takes != nil && !a.Takes(f.Type) {
 		v.bad(key, "aggregate function %s does not take column %q of type %s", a.Name, f.Name, types.PaimonString(f.Type))
 		return
 	}
-	spec := aggregate.Spec{Column: f, Options: v.t.Options}
-	const remove = "aggregation.remove-record-on-delete"
-	if retract := fieldsPrefix + f.Name + ".ignore-retract"; v.on(remove) && spec.Flag("ignore-retract", false) {
-		v.bad(retract, "options %q and %q exclude each other", retract, remove)
-	}
 	if a.Check == nil {
 		return
 	}
-	if err := a.Check(spec); err != nil {
+	if err := a.Check(aggregate.Spec{Column: f, Options: v.t.Options}); err != nil {
 		var e *aggregate.OptionError
 		if errors.As(err, &e) {
 			key = e.Key

@@ -13,6 +13,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -245,8 +246,7 @@ func TestBucketCuts(t *testing.T) {
 func cutStride() int { return max(1, 41/testkit.Factor()) }
 
 func (c *cutCase) run(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	base := newFleet(t, fileio.NewMem(), c.table(t), 0)
 	c.prepare(base)

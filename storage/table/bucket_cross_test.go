@@ -17,6 +17,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -74,11 +75,10 @@ func (m *crossModel) text(f *fleet) []string {
 // overwrites, and compares with a map.
 func TestCrossModel(t *testing.T) {
 	for run := range 9 {
-		seed := rand.Uint64()
+		seed := random.Seed(t)
 		engine := []string{"deduplicate", "partial-update", "first-row"}[run%3]
 		removes := fmt.Sprint(engine == "partial-update") // a -D ends the row
 		t.Run(fmt.Sprint(engine, run), func(t *testing.T) {
-			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 2))
 			f := newFleet(t, fileio.NewMem(), crossTable(t, "merge-engine", engine, "partial-update.remove-record-on-delete", removes), 3)
 			m := &crossModel{engine, map[int64][]types.Datum{}}
@@ -355,8 +355,7 @@ func TestCrossLocate(t *testing.T) {
 func TestJavaCross(t *testing.T) {
 	for _, engine := range []string{"deduplicate", "partial-update", "aggregation", "first-row"} {
 		t.Run(engine, func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := random.Seed(t)
 			r := rand.New(rand.NewPCG(seed, 3))
 			more := []string{"merge-engine", engine, "write-only", "true"}
 			if engine == "aggregation" {

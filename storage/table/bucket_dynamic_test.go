@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
@@ -237,9 +238,8 @@ func (m rowModel) rows() []string {
 // rollbacks, and compares with a map.
 func TestDynamicModel(t *testing.T) {
 	for run := range 8 {
-		seed := rand.Uint64()
+		seed := random.Seed(t)
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
-			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 2))
 			target := 5 + r.IntN(40)
 			more := []string{}
@@ -616,8 +616,7 @@ func TestDynamicMemory(t *testing.T) {
 func TestJavaDynamic(t *testing.T) {
 	for run, more := range [][]string{{}, {"dynamic-bucket.max-buckets", "3"}, {"index-file-in-data-file-dir", "true"}} {
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := random.Seed(t)
 			r := rand.New(rand.NewPCG(seed, 3))
 			s := dynamicTable(t, 8, append(more, "write-only", "true")...)
 			j := newJavaTable(t, s)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -77,8 +78,7 @@ func (f *fleet) bucketsOf() map[string]string {
 func TestPostponeDirect(t *testing.T) {
 	f := newFleet(t, fileio.NewMem(), postponeTable(t, "postpone.default-bucket-num", "2"), 1)
 	s := f.stores[0]
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	model := rowModel{}
 	write := func(o WriteOptions, parts int) {
@@ -106,9 +106,8 @@ func TestPostponeDirect(t *testing.T) {
 // as if it had been written then, in the order in which it came.
 func TestPostpone(t *testing.T) {
 	for run := range 6 {
-		seed := rand.Uint64()
+		seed := random.Seed(t)
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
-			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 2))
 			f := newFleet(t, fileio.NewMem(), postponeTable(t, "postpone.batch-write-fixed-bucket", "false", "postpone.target-row-num-per-bucket", "40"), 2)
 			ctx := context.Background()
@@ -232,7 +231,7 @@ func TestPostponeCrash(t *testing.T) {
 // into them, and names by name what we do not read.
 func TestJavaPostpone(t *testing.T) {
 	j := newJavaTable(t, postponeTable(t, "postpone.default-bucket-num", "2", "write-only", "true"))
-	r := rand.New(rand.NewPCG(rand.Uint64(), 2))
+	r := rand.New(rand.NewPCG(random.Seed(t), 2))
 	for range 3 {
 		j.write(randomRows(r, 40, 2, 30))
 		j.agree()

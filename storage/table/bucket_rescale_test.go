@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -46,8 +47,7 @@ func TestRescale(t *testing.T) {
 	ctx := context.Background()
 	for name, more := range rescaleEngines {
 		t.Run(name, func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := random.Seed(t)
 			r := rand.New(rand.NewPCG(seed, 2))
 			f := newFleet(t, fileio.NewMem(), fixedTable(t, 2, more...), 1)
 			s := f.stores[0]
@@ -175,8 +175,7 @@ func TestJavaRescale(t *testing.T) {
 				continue
 			}
 			t.Run(name+" "+fn, func(t *testing.T) {
-				seed := rand.Uint64()
-				t.Logf("seed %d", seed)
+				seed := random.Seed(t)
 				r := rand.New(rand.NewPCG(seed, 2))
 				more := append([]string{"bucket-function.type", fn}, more...)
 				j := newJavaTable(t, fixedTable(t, 2, more...))
@@ -251,8 +250,7 @@ func TestJavaBucketFunctions(t *testing.T) {
 		"mod":     {"k INT", "v STRING"},
 	} {
 		t.Run(fn, func(t *testing.T) {
-			seed := rand.Uint64()
-			t.Logf("seed %d", seed)
+			seed := random.Seed(t)
 			r := rand.New(rand.NewPCG(seed, 2))
 			var pk []string
 			for _, c := range cols[:len(cols)-1] {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/cluster"
@@ -33,8 +34,7 @@ func sortBy(s cluster.Strategy, cols ...string) CompactOptions {
 // TestClusterAgainstModel mixes inserts, deletes, and sort or incremental clustering
 // of append tables.
 func TestClusterAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 12))
 	sorted := 0
 	for round := range 12 {
@@ -415,7 +415,7 @@ func TestClusterBesideWriters(t *testing.T) {
 		opts["commit.max-retries"], opts["target-file-size"] = "1000", "2 kb"
 		s := tableSchema(t, opts, nil, "k BIGINT", "v STRING")
 		c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{})
-		r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
+		r := rand.New(rand.NewPCG(random.Seed(t), 1))
 		next := int64(0)
 		c.append(appendRows(r, c, &next, 500))
 		var sorters sync.WaitGroup

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -121,8 +121,7 @@ func (c *compactTable) model(rows [][]types.Datum) {
 // TestCompactAppendAgainstModel mixes inserts, deletes (copy on write, and by
 // deletion vectors) and compactions of append tables.
 func TestCompactAppendAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 12))
 	for round := range 12 {
 		opts := map[string]string{}
@@ -295,8 +294,7 @@ func TestCompactAppendTrigger(t *testing.T) {
 // against each other: a file that gets a vector while it is rewritten wins.
 func TestCompactAppendBesideDeletes(t *testing.T) {
 	ctx := context.Background()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	s := tableSchema(t, map[string]string{"deletion-vectors.enabled": "true", "commit.max-retries": "1000", "compaction.min.file-num": "2"}, nil, "k BIGINT", "v STRING")
 	c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{})
 	var others, writers sync.WaitGroup

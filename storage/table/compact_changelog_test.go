@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -267,8 +268,7 @@ func (l *lookupTable) compacted(when string) {
 // TestCompactChangelog mixes writes and compactions for every merge engine,
 // changelog producer and kind of deletion vectors.
 func TestCompactChangelog(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	for _, e := range engineKinds {
 		for _, producer := range []string{"none", "lookup", "full-compaction"} {
 			for _, vectors := range []string{"", "32", "64"} {

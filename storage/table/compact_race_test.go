@@ -8,9 +8,9 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 )
@@ -21,8 +21,7 @@ func TestCompactBesideWriters(t *testing.T) {
 	ctx := context.Background()
 	s := tableSchema(t, map[string]string{"bucket": "2", "num-sorted-run.compaction-trigger": "2", "commit.max-retries": "1000"}, []string{"k"}, "k BIGINT", "v STRING", "w INT", "d DECIMAL(20, 3)")
 	c := newCompactTable(t, fileio.NewMem(), s, EnvOptions{})
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	var writers, compactors sync.WaitGroup
 	stop := make(chan struct{})
 	var published, lost int

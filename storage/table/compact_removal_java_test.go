@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
 )
@@ -164,8 +164,7 @@ func removedRowRound(t *testing.T, opts map[string]string, steps []string, rows 
 // same rows and the same changelog come of them, whatever the files still hold of
 // removed rows.
 func TestJavaRemoval(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 8))
 	for i := range testkit.Rounds(len(removalOptions)) {
 		more := removalOptions[i%len(removalOptions)]

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -266,8 +266,7 @@ func (c *compactTable) levelsAreRuns() {
 // TestCompactAgainstModel mixes commits of upserts and deletes with compactions of
 // every kind under random options; reads must always be those of a map.
 func TestCompactAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 11))
 	for round := range 8 {
 		compactRound(t, r, round)

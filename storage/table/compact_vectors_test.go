@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -20,8 +20,7 @@ import (
 // compactions of two processes, which know nothing of each other: no row is lost,
 // doubled or back again, and the changelog tells of every change once.
 func TestCompactVectorsBesideWriters(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	for _, e := range engineKinds {
 		for _, vectors := range []bool{false, true} {
 			if e.name == "first-row" && vectors {

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -162,8 +163,7 @@ func TestDiskFull(t *testing.T) {
 // TestManifestMerging commits at random, with small limits, and compares the live
 // files with those of a model after every commit.
 func TestManifestMerging(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for _, o := range []map[string]string{
 		{"manifest.merge-min-count": "3"},

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
 	"github.com/paimon-sql/paimon-sql/storage/snapshot"
@@ -64,8 +64,7 @@ func typed(err error) bool {
 // TestDamage flips and cuts bytes of every kind of file: the read gives rows or a
 // typed error that names a file, and never panics.
 func TestDamage(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 8))
 	outcomes := map[string]int{}
 	for _, table := range []string{"dv.db/pk", "merge.db/seq2", "evo.db/nested", "append.db/unaware_small"} {

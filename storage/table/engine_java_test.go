@@ -13,6 +13,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
@@ -62,8 +63,7 @@ func (j *javaTable) javaRows(name string) []string {
 // for every merge engine. Ours read by us, ours read by Java, Java's read by us and
 // Java's read by Java are the same rows, before and after Java compacted both.
 func TestJavaEngines(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 3))
 	for range testkit.Rounds(1) {
 		for _, c := range engineCases() {

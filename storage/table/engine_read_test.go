@@ -9,10 +9,10 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
@@ -133,8 +133,7 @@ func foldModel(t *testing.T, s *schema.Table, vs []row) (row, uint8) {
 // TestEngineReads merges random files under every engine, with random windows,
 // projections, filters, deletion vectors and scans that keep deletions.
 func TestEngineReads(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 9))
 	for i := range testkit.Rounds(6) {
 		for _, c := range engineCases() {

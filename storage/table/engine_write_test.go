@@ -9,9 +9,9 @@ import (
 	"sort"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
@@ -102,8 +102,7 @@ func (m *engineModel) rows() []string {
 // compares what is read inside of them, after Fold and after the commit with a model
 // that folds where the writer does.
 func TestEngineWrites(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 5))
 	for i := range testkit.Rounds(3) {
 		for _, c := range engineCases() {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -57,7 +58,7 @@ func exactly(t testing.TB, io fileio.FileIO, what string) {
 func TestExpireRandom(t *testing.T) {
 	ctx := context.Background()
 	for round := range 12 {
-		seed := rand.Uint64()
+		seed := random.Seed(t)
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		name := func(step int) string { return fmt.Sprintf("seed %d, round %d, step %d", seed, round, step) }
 		w := newWork(t, fileio.NewMem(), keyTable(t, map[string]string{"manifest.merge-min-count": "3", "manifest.full-compaction-threshold-size": "16 kb"}))

@@ -20,6 +20,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -281,8 +282,7 @@ func TestCppFilters(t *testing.T) {
 // pruning and late materialisation gives what filtering all rows gives.
 func TestFiltersChangeNothing(t *testing.T) {
 	dir := shared(t, "fixtures/java")
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 7))
 	env := NewEnv(fileio.NewLocal(filepath.Join(dir, "warehouse")), EnvOptions{VerdictRows: 1, WindowRows: 1 + r.IntN(50)})
 	defer env.Close()

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -362,8 +363,7 @@ type tally struct {
 }
 
 func newTally(t *testing.T) *tally {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	return &tally{t: t, r: rand.New(rand.NewPCG(seed, 5)), unsupported: map[string]int{}}
 }
 

@@ -10,9 +10,9 @@ import (
 	"slices"
 	"sort"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -47,8 +47,7 @@ func (j *javaTable) javaChanges(o map[string]string) ([]string, error) {
 // tables, with and without a changelog of their input, and asks both for the changes
 // of every range in every mode.
 func TestJavaChanges(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 4))
 	asked := map[string]int{}
 	for round := range testkit.Rounds(4) {

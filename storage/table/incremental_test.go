@@ -14,6 +14,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -66,8 +67,7 @@ func between(a, b int64, mode string) map[string]string {
 // them back from the changelog: all of them, unmerged, each file in the order of
 // keys, sequence fields and arrival; those marked LogOnly there and nowhere else.
 func TestChangelogInput(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for round := range testkit.Rounds(30) {
 		opts := map[string]string{"bucket": fmt.Sprint(1 + r.IntN(3)), "changelog-producer": "input"}
@@ -281,8 +281,7 @@ func TestChangelogInputGone(t *testing.T) {
 // TestIncrementalDiff compares random states of tables of every engine with the
 // difference of what is read of both.
 func TestIncrementalDiff(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	for range testkit.Rounds(2) {
 		for _, c := range engineCases() {

@@ -6,9 +6,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
 )
@@ -16,8 +16,7 @@ import (
 // TestKeyRange draws filters over composite keys: every key that passes is within
 // the range, and one that equals all columns is alone in it.
 func TestKeyRange(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	kinds := []types.Type{types.Of(types.Int4), types.Of(types.Int8), types.Of(types.Text), types.Of(types.Int2), types.Of(types.Float8)}
 	value := func(k types.Type) types.Datum {

@@ -8,9 +8,9 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -22,11 +22,10 @@ import (
 // replace, at the newest state, at older ones, and under writes of its own that are
 // not committed: each time it must be what a scan of that state gives.
 func TestLookupsFollow(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := random.Seed(t)
 	if v, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
 		seed = v
 	}
-	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 13))
 	for round := range testkit.Rounds(1) {
 		for _, opts := range []map[string]string{

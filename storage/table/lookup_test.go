@@ -10,12 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/lookup"
@@ -52,11 +52,10 @@ var lookupEngines = []map[string]string{
 // of them gives: engines, key types, levels, deletion vectors, sequence numbers that
 // overlap, and every place where a lookup may find its answer.
 func TestLookupsAgainstScan(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := random.Seed(t)
 	if v, err := strconv.ParseUint(os.Getenv("SEED"), 10, 64); err == nil {
 		seed = v
 	}
-	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 11))
 	for i := range testkit.Rounds(11) {
 		lookupRound(t, r, lookupEngines[i%len(lookupEngines)])

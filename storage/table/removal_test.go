@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -81,8 +81,7 @@ func (m *removalModel) text(s types.Schema) []string {
 // several, with compactions of few files and of all: a row begins anew after it was
 // removed, and no compaction changes what is read.
 func TestRemovedRowsStayAway(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 9))
 	for i := range testkit.Rounds(2) {
 		for _, name := range slices.Sorted(maps.Keys(removers)) {

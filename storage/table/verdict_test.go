@@ -9,10 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/mergetree"
@@ -74,8 +74,7 @@ func TestVerdictAndValueFilter(t *testing.T) {
 // transaction's own included, from an environment that remembers what merges come to
 // and one that does not.
 func TestVerdictHistory(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 11))
 	cases := engineCases()
 	for _, extra := range []map[string]string{

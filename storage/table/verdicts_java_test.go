@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileindex"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -129,8 +129,7 @@ func javaErrs(kind string, n predicate.Node) (reason string) {
 // in the manifest and in files of their own, as they are written here: it finds the same
 // rows, and what it rules out is ruled out here.
 func TestJavaAsksIndexes(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 9))
 	oracle.Java(t, "")
 	for _, kind := range []string{"bloom-filter", "bitmap", "bsi", "range-bitmap"} {

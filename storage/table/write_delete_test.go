@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
 	"github.com/paimon-sql/paimon-sql/storage/manifest"
@@ -33,7 +34,7 @@ func (w *written) positions() map[string]string {
 // transaction wrote.
 func TestDeleteModel(t *testing.T) {
 	for run := range 10 {
-		seed := rand.Uint64()
+		seed := random.Seed(t)
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			opts := map[string]string{}

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/internal/mem"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -240,10 +241,9 @@ type version struct {
 // compares every state with a map that was written in the same order.
 func TestWriteModel(t *testing.T) {
 	for run := range 12 {
-		seed := rand.Uint64()
+		seed := random.Seed(t)
 		t.Run(fmt.Sprint(run), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
-			t.Logf("seed %d", seed)
 			opts := map[string]string{"bucket": fmt.Sprint(1 + r.IntN(5))}
 			keys := []string{"k"}
 			types2 := []string{"BIGINT", "INT", "STRING", "DECIMAL(20,3)", "TIMESTAMP(3)"}

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/engine"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // warehouse is a warehouse that both sides write to.
@@ -240,8 +240,7 @@ func TestJavaReadsPartitions(t *testing.T) {
 // a model, and nothing is lost.
 func TestTakingTurns(t *testing.T) {
 	w := shared(t)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for name, ddl := range map[string]string{
 		"pk":      "create table pk (k int primary key, v bigint, s text)",

@@ -20,6 +20,7 @@ import (
 	"testing"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/tests/session"
 )
@@ -90,15 +91,6 @@ func (s *story) play(steps int) (err error) {
 	return nil
 }
 
-func seed(t *testing.T) uint64 {
-	n := rand.Uint64()
-	if v := os.Getenv("PAIMON_SQL_SEED"); v != "" {
-		n, _ = strconv.ParseUint(v, 10, 64)
-	}
-	t.Logf("PAIMON_SQL_SEED=%d", n)
-	return n
-}
-
 func sequences(def int) int {
 	if n, err := strconv.Atoi(os.Getenv("PAIMON_SQL_SEQUENCES")); err == nil {
 		return n
@@ -121,7 +113,7 @@ const maxFailures = 5
 
 // TestAgainstModel plays stories on both cores.
 func TestAgainstModel(t *testing.T) {
-	seed, n := seed(t), sequences(150)
+	seed, n := random.Seed(t), sequences(150)
 	from := 0
 	if v, err := strconv.Atoi(os.Getenv("PAIMON_SQL_STORY")); err == nil {
 		from, n = v, v+1
@@ -174,7 +166,7 @@ func TestTurnsWithJava(t *testing.T) {
 		t.Fatal(err)
 	}
 	java := oracle.Java(t, dir)
-	seed, n := seed(t), sequences(12)
+	seed, n := random.Seed(t), sequences(12)
 	from := 0
 	if v, err := strconv.Atoi(os.Getenv("PAIMON_SQL_STORY")); err == nil {
 		from, n = v, v+1

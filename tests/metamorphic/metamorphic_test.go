@@ -17,6 +17,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/paimon-sql/paimon-sql/internal/demo"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/tests/testserver"
@@ -75,11 +76,7 @@ func answer(c *pgx.Conn, sql string) (string, error) {
 }
 
 func TestAnswersDoNotDependOnSettings(t *testing.T) {
-	seed := rand.Uint64()
-	if s := os.Getenv("PAIMON_SQL_SEED"); s != "" {
-		seed, _ = strconv.ParseUint(s, 10, 64)
-	}
-	t.Logf("PAIMON_SQL_SEED=%d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()
 	if _, err := demo.Lay(context.Background(), fileio.NewLocal(dir)); err != nil {

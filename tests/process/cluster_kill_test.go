@@ -16,6 +16,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // clusteredTables are append tables, how sys.compact is called for them, and what
@@ -54,8 +55,7 @@ func TestKillClustering(t *testing.T) {
 		run(t, c, fmt.Sprintf("create table %s (w int, b int, g int, v int, x int, y double precision, t text, p int) %s with (%s)", k.name, k.columns, k.options),
 			fmt.Sprintf("insert into %s select -1, 0, g, 0, g * 7919 %% 10007, sin(g), md5(g::text), g %% 3 from generate_series(1, %d) g", k.name, base))
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 6))
 	const batch = 5
 	// Client i alone writes the batches of w = i. What it knows of one: how often it was

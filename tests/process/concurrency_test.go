@@ -15,6 +15,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // each runs n clients, spread over the servers, and waits for them.
@@ -201,8 +202,7 @@ func TestKill(t *testing.T) {
 	if testkit.Factor() > 1 {
 		rounds, clients = 15, 8
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 3))
 	acked := make([]map[int]bool, clients) // commits that were acknowledged, by client
 	last := make([]int, clients)           // value of key i that was acknowledged last

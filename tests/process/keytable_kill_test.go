@@ -15,6 +15,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // TestKillKeyTables kills the server while clients count in key tables whose writes
@@ -37,8 +38,7 @@ func TestKillKeyTables(t *testing.T) {
 	if testkit.Factor() > 1 {
 		rounds, clients = 15*testkit.Factor(), 8
 	}
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 5))
 	// Client i alone writes key i: acked is what it knows to be counted, tried what
 	// may be.

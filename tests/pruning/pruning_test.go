@@ -19,6 +19,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/tests/session"
@@ -210,15 +211,6 @@ func (p *player) play() error {
 	return p.do("drop table " + p.name)
 }
 
-func seed(t *testing.T) uint64 {
-	n := rand.Uint64()
-	if v := os.Getenv("PAIMON_SQL_SEED"); v != "" {
-		n, _ = strconv.ParseUint(v, 10, 64)
-	}
-	t.Logf("PAIMON_SQL_SEED=%d", n)
-	return n
-}
-
 const maxFailures = 4
 
 // enough is of how many tables each way of pruning has something to skip.
@@ -226,7 +218,7 @@ const enough = 60
 
 // TestPruning plays tables on all cores.
 func TestPruning(t *testing.T) {
-	seed := seed(t)
+	seed := random.Seed(t)
 	n, from := 60, 0
 	if v, err := strconv.Atoi(os.Getenv("PAIMON_SQL_SEQUENCES")); err == nil {
 		n = v

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/tests/testserver"
 )
 
@@ -187,8 +188,7 @@ func TestA17(t *testing.T) {
 	}
 	all := make([]int16, 23)
 	mixed := make([]int16, 23)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for i := range all {
 		all[i] = 1

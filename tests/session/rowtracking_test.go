@@ -13,19 +13,17 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // TestRowTracking writes tables with row tracking in turns with Java, where it is there,
 // and knows of every row which id and which sequence number it has: PAIMON_SQL_SEED
 // repeats a run, PAIMON_SQL_SEQUENCES says how many tables.
 func TestRowTracking(t *testing.T) {
-	seed, tables := uint64(os.Getpid()), 4
-	for name, to := range map[string]func(uint64){"PAIMON_SQL_SEED": func(n uint64) { seed = n }, "PAIMON_SQL_SEQUENCES": func(n uint64) { tables = int(n) }} {
-		if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
-			to(n)
-		}
+	seed, tables := random.Seed(t), 4
+	if n, err := strconv.Atoi(os.Getenv("PAIMON_SQL_SEQUENCES")); err == nil {
+		tables = n
 	}
-	t.Logf("PAIMON_SQL_SEED=%d", seed)
 	for i := range tables {
 		t.Run(fmt.Sprint(i), func(t *testing.T) { newTracked(t, rand.New(rand.NewPCG(seed, uint64(i)))).run(12) })
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -73,8 +74,7 @@ func Fixtures(t testing.TB, table, kind string) map[string]Fixture {
 func Java(t *testing.T, kind index.Kind, o index.Options) {
 	warehouse := t.TempDir()
 	java := oracle.Java(t, warehouse)
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 7))
 	for round, shape := range []struct{ rows, distinct, nulls int }{{40, 5, 20}, {1, 3, 0}, {3, 3, 100}, {2500, 60, 10}, {6000, 3, 0}, {70000, 100000, 1}} {
 		if o != nil && shape.rows > 3000 {

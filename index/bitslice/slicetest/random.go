@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -15,8 +15,7 @@ import (
 // what they say with the rows. again reads an index and makes it anew from what
 // it says; the bytes must be the same.
 func Random(t *testing.T, kind index.Kind, options func(r *rand.Rand) index.Options, again func(t testing.TB, b []byte, typ types.Type) []byte) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	for _, typ := range Types {
 		if !kind.Supports(typ.Type) {
 			continue
@@ -69,8 +68,7 @@ func Random(t *testing.T, kind index.Kind, options func(r *rand.Rand) index.Opti
 // Damage changes, cuts and mixes the bytes of indexes of every type of a kind:
 // what opens them may fail and may answer anything, but must not panic.
 func Damage(t *testing.T, kind index.Kind, o index.Options) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 8))
 	opened := 0
 	for _, typ := range Types {

@@ -11,11 +11,11 @@ import (
 	"math/rand"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
@@ -155,8 +155,7 @@ func Run(t *testing.T, c Config) {
 	if len(c.Options) == 0 {
 		c.Options = []format.WriteOptions{{}}
 	}
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := int64(random.Seed(t))
 	for i, o := range c.Options {
 		t.Run(fmt.Sprintf("options%d", i), func(t *testing.T) {
 			rng := rand.New(rand.NewSource(seed + int64(i)))

@@ -7,13 +7,13 @@ import (
 	"math/rand"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/numeric"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/format"
@@ -161,8 +161,7 @@ func TestPruneSkips(t *testing.T) {
 
 // TestFixturePruning: on files of Java's, nothing that matches is pruned.
 func TestFixturePruning(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := int64(random.Seed(t))
 	rng := rand.New(rand.NewSource(seed))
 	ctx := context.Background()
 	skipped := int64(0)
@@ -326,8 +325,7 @@ func TestInt96(t *testing.T) {
 
 // TestHybridPieces reads one stream of runs in pieces of every kind.
 func TestHybridPieces(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := int64(random.Seed(t))
 	rng := rand.New(rand.NewSource(seed))
 	for i := 0; i < 2000; i++ {
 		w := uint(rng.Intn(33))

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 	"math/rand"
 	"testing"
-	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // slowLZ4 decodes an LZ4 block by the letter of its format.
@@ -45,8 +45,7 @@ func slowLZ4(src []byte) []byte {
 // TestCodecs packs and unpacks random pages with every codec, and checks LZ4,
 // where the framing is ours, against a decoder that is slow and obvious.
 func TestCodecs(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := int64(random.Seed(t))
 	rng := rand.New(rand.NewSource(seed))
 	for _, name := range []string{"zstd", "snappy", "gzip", "lz4", "lz4_raw", "brotli"} {
 		id, err := codecOf(name)

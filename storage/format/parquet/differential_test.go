@@ -9,13 +9,13 @@ import (
 	"math/rand"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 	pq "github.com/parquet-go/parquet-go"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
 )
@@ -325,8 +325,7 @@ func checkFile(path string, b []byte, rng *rand.Rand, tries int) error {
 var errLibrary = errors.New("parquet-go cannot read the file")
 
 func TestFixturesAgainstLibrary(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := int64(random.Seed(t))
 	rng := rand.New(rand.NewSource(seed))
 	files, foreign := 0, 0
 	for _, p := range parquetFiles(t) {

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow/array"
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
@@ -97,8 +97,7 @@ func randomForeign(rng *rand.Rand, n, distinct int) []foreignRow {
 // below, as parquet-go does not always read even its own LZ4 pages; TestCodecs
 // has it.
 func TestForeignEncodings(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := int64(random.Seed(t))
 	rng := rand.New(rand.NewSource(seed))
 	codecs := []compress.Codec{&pq.Uncompressed, &pq.Snappy, &pq.Gzip, &pq.Zstd, &pq.Brotli}
 	for i := 0; i < 30; i++ {
@@ -149,8 +148,7 @@ func checkFixed(b []byte, rows []foreignRow) error {
 
 // TestLibraryReadsOurs: what we write, parquet-go reads as we do.
 func TestLibraryReadsOurs(t *testing.T) {
-	seed := time.Now().UnixNano()
-	t.Logf("seed %d", seed)
+	seed := int64(random.Seed(t))
 	rng := rand.New(rand.NewSource(seed))
 	for i := 0; i < 12; i++ {
 		g := &formattest.Gen{Rand: rng, Nulls: 0.2, Distinct: []int{0, 20}[i%2]}

@@ -14,6 +14,7 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 
 	"github.com/paimon-sql/paimon-sql/index/predicate"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
@@ -68,11 +69,10 @@ func smallFiles(t testing.TB, rng *rand.Rand) (out [][]byte) {
 // TestDamagedFiles changes a few bytes of small files, in the pages or in the
 // metadata: whatever comes of it, it is an error with a name or some rows.
 func TestDamagedFiles(t *testing.T) {
-	seed := time.Now().UnixNano()
+	seed := int64(random.Seed(t))
 	if v, err := strconv.ParseInt(os.Getenv("DAMAGE_SEED"), 10, 64); err == nil {
 		seed = v
 	}
-	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewSource(seed))
 	files := smallFiles(t, rng)
 	tries := 4000

@@ -7,17 +7,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
+
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 )
 
 // TestPlainText takes and picks values of random lengths from several pages into one
 // array, and cuts pages short.
 func TestPlainText(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	for range 300 {
 		longest := []int{1, 20, 33, 40, 3000}[r.IntN(5)]

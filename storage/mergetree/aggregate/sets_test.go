@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/paimon-sql/paimon-sql/internal/testkit/oracle"
+	"github.com/paimon-sql/paimon-sql/internal/testkit/random"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 )
@@ -79,8 +79,7 @@ func addRandom(r *rand.Rand, n int, limit uint64, add func(first, last uint64)) 
 }
 
 func TestContainer(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	for round := range 200 {
 		a, b := [1 << 16]bool{}, [1 << 16]bool{}
@@ -142,8 +141,7 @@ func TestContainer(t *testing.T) {
 // TestBitmap32 compares with the roaring library, which differs from Java in the
 // form of a container where two are as small.
 func TestBitmap32(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 3))
 	for round := range 300 {
 		a, b := randomSet(r, "rbm32", r.IntN(3000)), randomSet(r, "rbm32", r.IntN(100))
@@ -166,8 +164,7 @@ func TestBitmap32(t *testing.T) {
 
 // TestSetsAgain: a set united with itself or a part of itself is the same set.
 func TestSetsAgain(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 4))
 	for _, c := range []struct {
 		name  string
@@ -233,8 +230,7 @@ func FuzzSets(f *testing.F) {
 // its results are ours, byte by byte.
 func TestJavaSets(t *testing.T) {
 	java := oracle.Java(t, t.TempDir())
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := random.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 5))
 	sizes := []int{0, 1, 1, 5, 9, 25, 30, 100, 300, 1500, 3000, 6000}
 	for _, name := range []string{"rbm32", "rbm64", "theta_sketch", "hll_sketch"} {
