@@ -184,6 +184,10 @@ func (s *Session) analyze(ctx context.Context, store *table.FileStore, info cata
 		tell("\"%s\": has no snapshot, nothing to analyze", info.Name())
 		return nil
 	}
+	t := s.eng.counts.table(info.OID())
+	t.analyzes.Add(1)
+	t.lastAnalyze.Store(time.Now().UnixMicro())
+	t.changed.Store(0)
 	tell("\"%s\": read %d rows of %d in snapshot %d by %d splits, %d columns; statistics are in snapshot %d", info.Name(),
 		r.Rows, r.Total, r.Scanned, r.Splits, r.Columns, r.SnapshotID)
 	s.eng.log.Debug("table analyzed", "session", s.pid, "table", name, "snapshot", r.SnapshotID, "rows", r.Rows, "dur_ms", time.Since(began).Milliseconds())

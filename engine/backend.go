@@ -115,7 +115,10 @@ func (s *Session) startFragment(life context.Context, f *plan.Fragment, args []t
 		acc.Close()
 		return nil, nil, err
 	}
-	return q, acc.Close, nil
+	return q, func() {
+		s.eng.counts.read(f, q.Stats())
+		acc.Close()
+	}, nil
 }
 
 // explain prints a plan, and with ANALYZE runs it first.

@@ -133,7 +133,7 @@ func (e *Engine) startMaintenance() {
 		workers, _ = strconv.Atoi(v) // the list of settings has checked it
 	}
 	if d := e.reg.find("paimon.maintenance_rate"); d != nil {
-		if n := d.number(d.Default); n > 0 {
+		if n := d.number(e.reg.def(d)); n > 0 {
 			m.limiter = &byteLimiter{rate: float64(n) * 1024}
 		}
 	}
@@ -495,6 +495,10 @@ func (m *maintenance) run(ctx context.Context, e *Engine, k tableKey, store *tab
 		if m.on {
 			m.stats.compactions.Add(1)
 			m.stats.compacted.Add(r.BytesWritten)
+			schema, name, _ := strings.Cut(k.shown(), ".")
+			t := e.counts.table(catalog.OIDOf('r', schema, name))
+			t.compactions.Add(1)
+			t.lastCompaction.Store(time.Now().UnixMicro())
 		}
 		e.log.Debug("compacted", "table", k.String(), "snapshot", r.SnapshotID, "files_before", r.FilesBefore, "files_after", r.FilesAfter,
 			"rows", r.RowsAfter, "bytes", r.BytesWritten, "dur_ms", time.Since(began).Milliseconds())

@@ -14,6 +14,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 )
 
@@ -31,9 +32,9 @@ func (s *Session) runCopyIn(ctx context.Context, p *prepared, st *ast.Copy, o *p
 		return nil, pgerr.New(pgerr.InsufficientPrivilege, "must be superuser or have privileges of the pg_read_server_files role to COPY from a file").
 			WithHint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")
 	}
-	if !st.Std && !s.isSuper(ctx) {
-		return nil, pgerr.New(pgerr.InsufficientPrivilege, "must be superuser or have privileges of the pg_read_server_files role to COPY from a file").
-			WithHint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")
+	if v, _ := s.eng.Setting("paimon.server_files"); !st.Std && v != "on" {
+		return nil, pgerr.New(pgerr.InsufficientPrivilege, "COPY from files of the server is turned off").
+			WithHint("COPY FROM STDIN and psql's \\copy read files of the client. The setting \"paimon.server_files\" turns it on.")
 	}
 	stream, ok := out.(CopySink)
 	if st.Std && !ok {
@@ -83,7 +84,17 @@ func (s *Session) runCopyIn(ctx context.Context, p *prepared, st *ast.Copy, o *p
 	}
 	acc := s.eng.root.Child("max_memory", 0)
 	defer acc.Close()
-	r := &copyReader{s: s, m: m, acc: acc, style: s.TextStyle(), relation: pm.Modify.Target.Name(), batches: make(chan copyBatch, copyAhead)}
+	progress := &copyProgress{oid: pm.Modify.Target.OID(), from: true, typ: "PIPE"}
+	if f, ok := data.(*os.File); ok {
+		progress.typ = "FILE"
+		if st, err := f.Stat(); err == nil {
+			progress.total = st.Size()
+		}
+	}
+	data = countingReader{data, &progress.bytes}
+	s.copying.Store(progress)
+	defer s.copying.Store(nil)
+	r := &copyReader{s: s, progress: progress, m: m, acc: acc, style: s.TextStyle(), relation: pm.Modify.Target.Name(), batches: make(chan copyBatch, copyAhead)}
 	dec := pgcopy.NewDecoder(data, pgcopy.Config{
 		Options: o, Relation: r.relation, Columns: in, Style: r.style, MaxLine: s.set.use().copyMaxLine, Account: acc,
 	})
@@ -102,6 +113,7 @@ func (s *Session) runCopyIn(ctx context.Context, p *prepared, st *ast.Copy, o *p
 	if err != nil {
 		return nil, err
 	}
+	s.eng.counts.changed(pm.Modify.Target.OID(), plan.InsertOp, n)
 	s.tx.writes++
 	s.tx.redo = nil // the client's data cannot be had again
 	return &running{tag: fixedTag(fmt.Sprintf("COPY %d", n))}, nil
@@ -121,6 +133,7 @@ type copyReader struct {
 	acc      *mem.Account
 	style    *pgtext.Style
 	relation string
+	progress *copyProgress
 	batches  chan copyBatch
 }
 
@@ -182,6 +195,7 @@ func (r *copyReader) write(ctx context.Context) (int64, error) {
 			return 0, r.where(err, b.rows)
 		}
 		r.acc.Shrink(b.size)
+		r.progress.rows.Add(int64(b.rows.Batch.Size()))
 	}
 }
 

@@ -153,7 +153,12 @@ func TestCopyCancelled(t *testing.T) {
 }
 
 func TestCopyFromFile(t *testing.T) {
-	_, s := maintained(t, nil)
+	_, off := maintained(t, nil)
+	runSQL(t, off, "CREATE TABLE a (id int)")
+	if err := off.Query(t.Context(), "COPY a FROM '/dev/null'", &texts{}); !pgerr.Is(err, pgerr.InsufficientPrivilege) {
+		t.Errorf("files of the server are read: %v", err)
+	}
+	_, s := maintained(t, map[string]string{"paimon.server_files": "on"})
 	runSQL(t, s, "CREATE TABLE a (id int, v text)")
 	dir := t.TempDir()
 	name := filepath.Join(dir, "rows.csv")

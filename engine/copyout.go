@@ -93,6 +93,15 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 	if err != nil {
 		return nil, err
 	}
+	progress := &copyProgress{typ: "PIPE"}
+	if len(r.cols) > 0 {
+		progress.oid = r.cols[0].TableOID
+	}
+	if st.Table == nil {
+		progress.oid = 0
+	}
+	s.copying.Store(progress)
+	defer s.copying.Store(nil)
 	var rows int64
 	write := func(b []byte) error {
 		// The binary header has no message of its own.
@@ -107,6 +116,8 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 		if b == nil {
 			return nil
 		}
+		progress.bytes.Add(int64(len(b)))
+		progress.rows.Store(rows)
 		_, err := w.Write(b)
 		return err
 	}

@@ -301,5 +301,6 @@ func (s *Session) modifyOnce(ctx context.Context, pl *planned, args []types.Datu
 	if out.count, err = m.finish(ctx); err != nil {
 		return nil, err
 	}
+	s.eng.counts.changed(mod.Target.OID(), mod.Op, out.count)
 	return out, nil
 }

@@ -52,7 +52,12 @@ type Config struct {
 	// background, as the settings paimon.maintenance* say: a server does.
 	Maintain bool
 	// Settings are defaults laid over the built-in ones, by setting name.
-	Settings map[string]string
+	// FileSettings are those of a configuration file: they lose against Settings, and
+	// Reload can change them.
+	Settings, FileSettings map[string]string
+	// ReloadConf is pg_reload_conf(): it asks for a reload and does not wait; nil =
+	// there is nothing to reload.
+	ReloadConf func()
 	// Log takes the engine's messages; nil = none.
 	Log *slog.Logger
 }
@@ -73,6 +78,9 @@ type Engine struct {
 	// roleCache is the model of the roles as they were read last.
 	roleCache atomic.Pointer[roleState]
 	stats     *counters
+	counts    statistics
+	reloading sync.Mutex // one Reload at a time
+	pending   atomic.Pointer[map[string]bool]
 	locks     *lockManager
 
 	complaints sync.Map // about statistics files, by their text
@@ -158,11 +166,17 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 			return nil, err
 		}
 	}
-	for name, value := range cfg.Settings {
-		if err := e.reg.setDefault(name, value); err != nil {
-			return nil, err
-		}
+	line, err := e.reg.normal(cfg.Settings)
+	if err != nil {
+		return nil, err
 	}
+	file, err := e.reg.normal(cfg.FileSettings)
+	if err != nil {
+		return nil, err
+	}
+	e.reg.lay(file, line)
+	e.counts.statements.max = int(e.reg.number("pg_stat_statements.max"))
+	e.counts.statements.since = time.Now()
 	// The heap may hold what accounts do not see: batches in flight, caches.
 	debug.SetMemoryLimit(cfg.MaxMemory + cfg.MaxMemory/4 + 256<<20)
 	e.ctx, e.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -260,7 +274,7 @@ func (e *Engine) Version() string { return e.cfg.Version }
 // Setting returns the server's default of a setting.
 func (e *Engine) Setting(name string) (string, bool) {
 	if s := e.reg.find(name); s != nil {
-		return s.Default, true
+		return e.reg.def(s), true
 	}
 	return "", false
 }
@@ -294,6 +308,7 @@ func (e *Engine) OpenSession(ctx context.Context, st Startup) (*Session, error) 
 		return nil, &fatal
 	}
 	e.stats.connections.Add(1)
+	s.arrived()
 	return s, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/function"
+	"github.com/paimon-sql/paimon-sql/sql/parser"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
@@ -355,25 +356,51 @@ func (e *stmtEnv) Action(ctx context.Context, fn string, args []types.Datum) (ty
 		return e.sequenceCall(ctx, fn, args)
 	case "pg_cancel_backend":
 		s, ok := pid()
-		if ok {
-			if err := e.s.mayStop(ctx, s, false); err != nil {
-				return nil, err
-			}
-			s.interrupt(errCanceled())
+		if !ok {
+			return false, e.s.noBackend(args)
 		}
-		return ok, nil
+		if err := e.s.mayStop(ctx, s, false); err != nil {
+			return nil, err
+		}
+		s.interrupt(errCanceled())
+		return true, nil
 	case "pg_terminate_backend":
-		s, ok := pid()
-		if ok {
-			if err := e.s.mayStop(ctx, s, true); err != nil {
-				return nil, err
+		var wait int64 // ms
+		if len(args) > 1 {
+			if wait, _ = args[1].(int64); wait < 0 {
+				return nil, pgerr.New(pgerr.NumericValueOutOfRange, "\"timeout\" must not be negative")
 			}
-			s.terminate(errShutdown())
 		}
-		return ok, nil
+		s, ok := pid()
+		if !ok {
+			return false, e.s.noBackend(args)
+		}
+		if err := e.s.mayStop(ctx, s, true); err != nil {
+			return nil, err
+		}
+		s.terminate(errShutdown())
+		e.s.eng.counts.db.killed.Add(1)
+		if wait == 0 || s == e.s {
+			return true, nil
+		}
+		t := time.NewTimer(time.Duration(wait) * time.Millisecond)
+		defer t.Stop()
+		select {
+		case <-s.gone:
+			return true, nil
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-t.C:
+			e.s.warn(e.s.out, pgerr.Warning, "backend with PID %d did not terminate within %d milliseconds", s.pid, wait)
+			return false, nil
+		}
+	case "pg_stat_statements_reset", "pg_stat_reset", "pg_stat_reset_single_table_counters", "pg_stat_reset_shared", "pg_stat_reset_slru", "pg_stat_clear_snapshot":
+		return e.s.resetStats(ctx, fn, args)
 	case "pg_has_role":
 		return e.s.hasRole(ctx, args)
-	case "pg_reload_conf", "pg_rotate_logfile":
+	case "pg_reload_conf":
+		return e.s.reloadConf(ctx)
+	case "pg_rotate_logfile":
 		return true, nil
 	case "pg_postmaster_start_time":
 		return e.s.eng.started.UnixMicro(), nil
@@ -381,6 +408,26 @@ func (e *stmtEnv) Action(ctx context.Context, fn string, args []types.Datum) (ty
 		return nil, nil
 	}
 	return nil, pgerr.New(pgerr.FeatureNotSupported, "function %s is not supported yet", fn)
+}
+
+// noBackend warns that no session has the pid of a call.
+func (s *Session) noBackend(args []types.Datum) error {
+	if n, ok := args[0].(int64); ok {
+		s.warn(s.out, pgerr.Warning, "PID %d is not a PostgreSQL backend process", n)
+	}
+	return nil
+}
+
+// reloadConf is pg_reload_conf.
+func (s *Session) reloadConf(ctx context.Context) (types.Datum, error) {
+	if !s.isSuper(ctx) {
+		return nil, denied("permission denied for function pg_reload_conf")
+	}
+	if s.eng.cfg.ReloadConf == nil {
+		return false, nil
+	}
+	s.eng.cfg.ReloadConf()
+	return true, nil
 }
 
 // sources are what pg_catalog shows of this session.
@@ -426,9 +473,10 @@ func (x *sources) Settings() []pgcatalog.Setting {
 		set.mu.RUnlock()
 		r := pgcatalog.Setting{
 			Name: d.Name, Value: d.bare(v), Unit: d.Unit, Category: d.Category, Description: d.Doc, Context: d.Scope.String(),
-			VarType: d.Kind.String(), Boot: d.bare(d.Default), Reset: d.bare(reset), Source: "default", Enum: d.Enum,
+			VarType: d.Kind.String(), Boot: d.bare(d.Default), Reset: d.bare(reset), Source: set.reg.source(d), Enum: d.Enum,
+			PendingRestart: x.s.eng.awaitsRestart(d.Name),
 		}
-		if v != d.Default {
+		if v != set.reg.def(d) {
 			r.Source = "session"
 		}
 		if d.Kind == KindInt {
@@ -452,10 +500,25 @@ func (x *sources) Sessions() []pgcatalog.Session {
 			out = append(out, pgcatalog.Session{PID: s.pid, User: s.user, Application: app, Database: s.database, Query: "<insufficient privilege>", Hidden: true})
 			continue
 		}
-		out = append(out, pgcatalog.Session{
+		r := pgcatalog.Session{
 			PID: s.pid, User: s.user, Application: app, Remote: s.remote, Database: s.database, BackendStart: s.started,
-			XactStart: a.xactStart, QueryStart: a.queryStart, StateChg: a.changed, State: a.state, Query: a.query, WaitLock: waits[s.pid],
-		})
+			XactStart: a.xactStart, QueryStart: a.queryStart, StateChg: a.changed, State: a.state, Query: a.query,
+		}
+		if s.tls != nil {
+			t := pgcatalog.SessionTLS(*s.tls)
+			r.TLS = &t
+		}
+		switch kind := waits[s.pid]; {
+		case kind != "":
+			r.WaitType, r.WaitEvent = "Lock", kind
+		case a.state != "active":
+			r.WaitType, r.WaitEvent = "Client", "ClientRead"
+		}
+		if a.query != "" {
+			_, id := parser.Normalize(a.query)
+			r.QueryID = &id
+		}
+		out = append(out, r)
 	}
 	return out
 }

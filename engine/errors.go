@@ -19,6 +19,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/function"
+	"github.com/paimon-sql/paimon-sql/sql/parser"
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/cluster"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -364,7 +365,7 @@ func isPanic(err error) bool {
 // internal is the error of a bug.
 func (e *Engine) internal(err error, sql string) *pgerr.Error {
 	id := fmt.Sprintf("%04x", nextID.Add(1))
-	sql = hidePassword(sql)
+	sql, _ = parser.Normalize(sql)
 	if len(sql) > 4096 {
 		sql = sql[:4096]
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -78,6 +79,8 @@ type lockManager struct {
 	locks map[lockTarget]*lockState
 	// waiting are the owners that wait, for pg_stat_activity.
 	waiting map[*lockOwner]struct{}
+
+	deadlocks atomic.Int64
 
 	maxKeys int // fixed when the first statement runs
 }

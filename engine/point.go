@@ -223,9 +223,15 @@ func (s *Session) executePoint(ctx context.Context, q *portal) (*running, error)
 	s.tx.queried, s.tx.redo = true, nil
 	q.one.list[0] = b
 	q.one.batches.list = q.one.list[:0]
+	var found int64
 	if b != nil && b.Size() > 0 {
 		q.one.batches.list = q.one.list[:1]
+		found = int64(b.Size())
 	}
+	t := s.eng.counts.table(pl.point.n.Rel.OID())
+	t.keyScans.Add(1)
+	t.keyRows.Add(found)
+	s.eng.counts.db.fetched.Add(found)
 	q.one.running = running{cols: pl.cols, src: &q.one.batches, tag: selectTag}
 	return &q.one.running, nil
 }

@@ -119,8 +119,11 @@ func (s *Session) Run(ctx context.Context, pt *Portal, maxRows int, out ResultSi
 	defer done()
 	began := time.Now()
 	p := pt.impl.(*portal)
+	var rows int64
 	defer func() {
-		s.finish(ctx, recover(), &err, pt.Prepared.SQL, began)
+		q := recover()
+		s.finish(ctx, q, &err, pt.Prepared.SQL, began)
+		s.ended(ctx, p.prep.stmt, pt.Prepared.SQL, time.Since(began), max(rows, tagRows(tag)), err)
 		if err != nil {
 			tag = ""
 			p.abandon()
@@ -129,6 +132,9 @@ func (s *Session) Run(ctx context.Context, pt *Portal, maxRows int, out ResultSi
 	}()
 	if p.prep.stmt == nil {
 		return "", out.Empty()
+	}
+	if p.run == nil {
+		s.began(ctx, p.prep.stmt, pt.Prepared.SQL)
 	}
 	if err := s.admit(p.prep.stmt); err != nil {
 		return "", err
@@ -146,7 +152,6 @@ func (s *Session) Run(ctx context.Context, pt *Portal, maxRows int, out ResultSi
 	if n == 0 {
 		n = fetchAll
 	}
-	var rows int64
 	suspended := false
 	if p.cursor {
 		rows, err = s.forward(ctx, pt, n, out)

@@ -211,14 +211,15 @@ func (s *Session) finish(ctx context.Context, p any, err *error, sql string, beg
 		d := time.Since(began)
 		s.eng.stats.statements.Add(1)
 		s.eng.stats.duration.Observe(d.Seconds())
-		if slow := s.set.use().slowStatement; slow >= 0 && d >= slow && s.eng.log.Enabled(ctx, slog.LevelInfo) {
-			s.eng.log.Info("slow statement", "conn", s.pid, "user", s.user, "db", s.database, "dur_ms", d.Milliseconds(), "stmt", hidePassword(sql))
-		}
 	}
 	if *err == nil {
 		return
 	}
 	pe := s.eng.toPG(ctx, *err, sql)
+	if sql != "" && s.eng.log.Enabled(ctx, slog.LevelDebug) {
+		// Without the message: it may quote values.
+		s.eng.log.LogAttrs(ctx, slog.LevelDebug, "statement failed", append(s.logAttrs(), slog.String("code", pe.Code.String()), slog.String("stmt", s.fingerprint(sql).text))...)
+	}
 	s.eng.stats.errors.With(pe.Code.String()[:2]).Add(1)
 	*err = pe
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -24,6 +25,7 @@ type Session struct {
 	user     string
 	database string
 	remote   string
+	tls      *TLS
 	started  time.Time
 	// unlisted: the user is no role, and was let in as a superuser because no roles
 	// were stored.
@@ -51,6 +53,13 @@ type Session struct {
 	closed  bool
 	// sequences is what nextval gave this session.
 	sequences sequenceValues
+
+	// prints are statements without their constants; see fingerprint.
+	prints map[string]*fingerprint
+	gone   chan struct{} // closed when the session is
+	logOff bool          // log_disconnections
+
+	copying atomic.Pointer[copyProgress] // nil = no COPY runs
 }
 
 // activity is what pg_stat_activity shows.
@@ -62,8 +71,8 @@ type activity struct {
 
 func newSession(e *Engine, st Startup, secret uint32) *Session {
 	s := &Session{
-		eng: e, secret: secret, user: st.User, database: st.Database, remote: st.Remote, started: time.Now(),
-		set: newSettings(e.reg), stmts: map[string]*Prepared{}, portals: map[string]*Portal{},
+		eng: e, secret: secret, user: st.User, database: st.Database, remote: st.Remote, tls: st.TLS, started: time.Now(),
+		gone: make(chan struct{}), set: newSettings(e.reg), stmts: map[string]*Prepared{}, portals: map[string]*Portal{},
 	}
 	s.act = activity{state: "idle", changed: s.started}
 	s.ctx, s.cancel = context.WithCancelCause(e.ctx)
@@ -75,6 +84,8 @@ func newSession(e *Engine, st Startup, secret uint32) *Session {
 // applyStartup sets what the connection asked for, as the values that RESET
 // goes back to.
 func (s *Session) applyStartup(params map[string]string) error {
+	s.set.starting = true
+	defer func() { s.set.starting = false }()
 	for name, value := range params {
 		switch key := strings.ToLower(name); key {
 		case "user", "database", "options":
@@ -199,7 +210,11 @@ func (s *Session) work(ctx context.Context, sql string) (context.Context, func()
 	now := time.Now()
 	s.mu.Lock()
 	s.running = c.cancel
+	s.eng.counts.db.spent(&s.act, now)
 	s.act.state, s.act.changed = "active", now
+	if s.act.xactStart.IsZero() {
+		s.act.xactStart = now
+	}
 	if sql != "" {
 		s.act.query, s.act.queryStart = hidePassword(sql), now
 	}
@@ -243,7 +258,9 @@ func (c *call) drop() {
 func (s *Session) rest() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.act.changed = time.Now()
+	now := time.Now()
+	s.eng.counts.db.spent(&s.act, now)
+	s.act.changed = now
 	s.act.xactStart = time.Time{}
 	switch s.tx.status {
 	case txBlock:
@@ -323,6 +340,8 @@ func (s *Session) Close() {
 		s.ClosePortal(name)
 	}
 	s.eng.forget(s)
+	s.left()
+	close(s.gone)
 }
 
 // TxStatus is 'I', 'T' or 'E', for ReadyForQuery.
@@ -368,7 +387,13 @@ func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, 
 	ctx, done := s.work(ctx, text)
 	defer done()
 	began := time.Now()
-	defer func() { s.finish(ctx, recover(), &err, text, began) }()
+	var rows int64
+	defer func() {
+		p := recover()
+		s.finish(ctx, p, &err, text, began)
+		s.ended(ctx, st, text, time.Since(began), rows, err)
+	}()
+	s.began(ctx, st, text)
 	if err := s.admit(st); err != nil {
 		return err
 	}
@@ -394,11 +419,12 @@ func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, 
 			return err
 		}
 	}
-	rows, _, err := r.send(ctx, 0, out)
+	sent, _, err := r.send(ctx, 0, out)
 	if err != nil {
 		return err
 	}
-	tag := r.tag(rows)
+	tag := r.tag(sent)
+	rows = tagRows(tag)
 	r.close()
 	if s.tx.status == txImplicit && last {
 		if err := s.commit(ctx); err != nil {

@@ -2,8 +2,11 @@ package engine
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
+	"sync/atomic"
 
 	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
@@ -14,10 +17,12 @@ type Scope uint8
 
 // The scopes, from fixed to free.
 const (
-	ScopeInternal Scope = iota // never: a fact about the server
-	ScopeStart                 // with the server: flag, environment or file
-	ScopeReload                // server-wide, not by a session
-	ScopeSession               // SET
+	ScopeInternal     Scope = iota // never: a fact about the server
+	ScopeStart                     // with the server: flag, environment or file
+	ScopeReload                    // server-wide, not by a session
+	ScopeSuperBackend              // by a superuser who connects, then fixed
+	ScopeSuper                     // SET, by superusers
+	ScopeSession                   // SET
 )
 
 // String returns the word that pg_settings.context shows.
@@ -29,6 +34,10 @@ func (s Scope) String() string {
 		return "postmaster"
 	case ScopeReload:
 		return "sighup"
+	case ScopeSuperBackend:
+		return "superuser-backend"
+	case ScopeSuper:
+		return "superuser"
 	}
 	return "user"
 }
@@ -96,6 +105,7 @@ const (
 	catLog     = "Reporting and Logging / What to Log"
 	catCompat  = "Version and Platform Compatibility / Previous PostgreSQL Versions"
 	catWrite   = "Write-Ahead Log / Settings"
+	catStats   = "Customized Options"
 	catPaimon  = "Paimon / Reading and Writing"
 	catPaimonX = "Paimon / Execution"
 )
@@ -167,8 +177,10 @@ func baseSettings() []Setting {
 		s("listen_addresses", "localhost", ScopeStart, catConn, "The address that the server listens on."),
 		b("lo_compat_privileges", "off", ScopeSession, catCompat, "Accepted and ignored."),
 		i("lock_timeout", "0", ScopeSession, 0, maxInt, "ms", catClient, "Sets how long a statement waits for a lock; 0 waits without limit."),
-		i("log_min_duration_statement", "-1", ScopeSession, -1, maxInt, "ms", catLog, "Logs statements that run at least this long; -1 logs none."),
-		e("log_statement", "none", ScopeSession, []string{"none", "ddl", "mod", "all"}, catLog, "Accepted and ignored."),
+		b("log_connections", "off", ScopeSuperBackend, catLog, "Logs each connection: when it is received and when it is let in."),
+		b("log_disconnections", "off", ScopeSuperBackend, catLog, "Logs the end of each session, with how long it was there."),
+		i("log_min_duration_statement", "-1", ScopeSuper, -1, maxInt, "ms", catLog, "Logs statements that run at least this long, without their constants; 0 logs all, -1 none."),
+		e("log_statement", "none", ScopeSuper, []string{"none", "ddl", "mod", "all"}, catLog, "Logs statements of a kind when they begin, without their constants."),
 		i("maintenance_work_mem", "64MB", ScopeSession, 1024, maxInt, "kB", catMem, "Accepted and ignored."),
 		i("max_connections", "100", ScopeStart, 1, 262143, "", catConn, "Sets the maximum number of concurrent connections."),
 		i("max_identifier_length", "63", ScopeInternal, 63, 63, "", catPreset, "The maximum length of identifiers, in bytes."),
@@ -178,6 +190,9 @@ func baseSettings() []Setting {
 		i("max_prepared_transactions", "0", ScopeStart, 0, 262143, "", catConn, "Two-phase commit is not offered: always 0."),
 		i("max_stack_depth", "1024", ScopeSession, 64, 100000, "", catMem, "How deep expressions and queries may nest."),
 		e("password_encryption", "scram-sha-256", ScopeSession, []string{"md5", "scram-sha-256"}, catAuth, "How passwords are kept; only scram-sha-256 verifiers are made."),
+		i("pg_stat_statements.max", "5000", ScopeStart, 100, 1<<30, "", catStats, "The most statements that pg_stat_statements has; those called least go first."),
+		e("pg_stat_statements.track", "top", ScopeSuper, []string{"none", "top", "all"}, catStats, "Which statements pg_stat_statements counts; all is the same as top, because there are no functions with statements in them."),
+		b("pg_stat_statements.track_utility", "on", ScopeSuper, catStats, "Whether pg_stat_statements counts statements other than SELECT, INSERT, UPDATE, DELETE and MERGE."),
 		e("plan_cache_mode", "auto", ScopeSession, []string{"auto", "force_generic_plan", "force_custom_plan"}, catPlanO, "Accepted and ignored."),
 		i("port", "5432", ScopeStart, 1, 65535, "", catConn, "The TCP port that the server listens on."),
 		b("quote_all_identifiers", "off", ScopeSession, catCompat, "Accepted and ignored."),
@@ -213,6 +228,7 @@ func baseSettings() []Setting {
 		e("xmlbinary", "base64", ScopeSession, []string{"base64", "hex"}, catClient, "Accepted and ignored."),
 		e("xmloption", "content", ScopeSession, []string{"content", "document"}, catClient, "Accepted and ignored."),
 
+		b("paimon.server_files", "off", ScopeStart, catPaimon, "Whether superusers may COPY to and from files of the server's machine."),
 		i("paimon.copy_max_line", "1GB", ScopeSession, 1024, 1<<30, "B", catPaimon, "The longest line of COPY FROM, or field of its binary format."),
 		i("paimon.default_bucket", "1", ScopeSession, -1, 1<<20, "", catPaimon, "The bucket option written out for new primary-key tables that name none."),
 		b("paimon.fresh_reads", "on", ScopeSession, catPaimon, "Reads level-0 rows of deletion-vector and first-row tables too; off gives the batch view of other engines."),
@@ -267,11 +283,19 @@ var reportOrder = []string{
 	"standard_conforming_strings", "TimeZone",
 }
 
-// registry is the list of settings of one Engine with the server's defaults
-// laid over the built-in ones. Immutable after the engine has started.
+// registry is the list of settings of one Engine. The list is immutable; the
+// server's defaults that are laid over the built-in ones can be changed by lay.
 type registry struct {
 	list   []Setting
 	byName map[string]*Setting // lower case
+	laid   atomic.Pointer[laid]
+}
+
+// laid are the server's defaults. Immutable.
+type laid struct {
+	version uint64 // counts up with each change
+	values  map[string]string
+	source  map[string]string // where a value is from, in pg_settings' words
 }
 
 func newRegistry() *registry {
@@ -279,12 +303,37 @@ func newRegistry() *registry {
 	for i := range r.list {
 		r.byName[strings.ToLower(r.list[i].Name)] = &r.list[i]
 	}
+	r.laid.Store(&laid{})
 	return r
 }
 
 func (r *registry) find(name string) *Setting { return r.byName[strings.ToLower(name)] }
 
-// setDefault changes the default of a setting at start.
+// def is the server's default of a setting.
+func (r *registry) def(d *Setting) string {
+	if v, ok := r.laid.Load().values[strings.ToLower(d.Name)]; ok {
+		return v
+	}
+	return d.Default
+}
+
+// source says where def is from.
+func (r *registry) source(d *Setting) string {
+	if v, ok := r.laid.Load().source[strings.ToLower(d.Name)]; ok {
+		return v
+	}
+	return "default"
+}
+
+// number is the server's default of an integer setting.
+func (r *registry) number(name string) int64 {
+	d := r.find(name)
+	return d.number(r.def(d))
+}
+
+func (r *registry) version() uint64 { return r.laid.Load().version }
+
+// setDefault changes the built-in default of a setting at start.
 func (r *registry) setDefault(name, value string) error {
 	s := r.find(name)
 	if s == nil {
@@ -296,6 +345,36 @@ func (r *registry) setDefault(name, value string) error {
 	}
 	s.Default = v
 	return nil
+}
+
+// normal checks values, and returns them as SHOW prints them.
+func (r *registry) normal(values map[string]string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		s := r.find(name)
+		if s == nil {
+			return nil, unknownSetting(name)
+		}
+		v, err := s.normalise(values[name])
+		if err != nil {
+			return nil, err
+		}
+		out[strings.ToLower(name)] = v
+	}
+	return out, nil
+}
+
+// lay replaces the server's defaults: of the configuration file, and those of the
+// command line, which win.
+func (r *registry) lay(file, line map[string]string) {
+	l := &laid{version: r.version() + 1, values: map[string]string{}, source: map[string]string{}}
+	for k, v := range file {
+		l.values[k], l.source[k] = v, "configuration file"
+	}
+	for k, v := range line {
+		l.values[k], l.source[k] = v, "command line"
+	}
+	r.laid.Store(l)
 }
 
 // Settings lists every setting, by name. For documentation and flags.

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,9 +28,12 @@ type settings struct {
 	now   layers
 	saved []layers // at BEGIN, then one per savepoint
 	told  map[string]string
-	// toldAt is the version of now when clients were last told of all, + 1.
-	toldAt uint64
-	memo   *derived // nil = compute again
+	// toldAt is the version of now when clients were last told of all, + 1, toldReg
+	// that of the registry.
+	toldAt, toldReg uint64
+	memo            *derived // nil = compute again
+	// starting: the connection's own parameters are being set.
+	starting bool
 	// isSuper reports whether a user is a superuser: the setting is_superuser. It must
 	// not ask for settings. nil = everybody is.
 	isSuper func(user string) bool
@@ -74,6 +78,11 @@ type derived struct {
 	// meaning identifies the settings that change what a text means, for the
 	// plan cache.
 	meaning string
+	reg     uint64 // version of the registry
+	// logStatement is a level of log_statement; trackNone, trackUtility: what
+	// pg_stat_statements leaves out, and takes in.
+	logStatement            int
+	trackNone, trackUtility bool
 }
 
 func newSettings(reg *registry) *settings {
@@ -123,7 +132,7 @@ func (s *settings) value(key string) (string, bool) {
 		}
 	}
 	if d := s.reg.byName[key]; d != nil {
-		return d.Default, true
+		return s.reg.def(d), true
 	}
 	return "", false
 }
@@ -136,7 +145,7 @@ func (s *settings) resetValue(key string) (string, bool) {
 		}
 	}
 	if d := s.reg.byName[key]; d != nil {
-		return d.Default, true
+		return s.reg.def(d), true
 	}
 	return "", false
 }
@@ -151,7 +160,7 @@ func (s *settings) set(name, value string, local bool) error {
 			return err
 		}
 	} else {
-		if err := settable(d); err != nil {
+		if err := s.settable(d); err != nil {
 			return err
 		}
 		if key == "datestyle" {
@@ -232,7 +241,7 @@ func (s *settings) reset(name string, local bool) error {
 		if err := customName(name); err != nil {
 			return err
 		}
-	} else if err := settable(d); err != nil {
+	} else if err := s.settable(d); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -297,7 +306,8 @@ func customName(name string) error {
 	return nil
 }
 
-func settable(d *Setting) error {
+// settable says why a session may not change a setting now.
+func (s *settings) settable(d *Setting) error {
 	switch d.Scope {
 	case ScopeInternal:
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter %q cannot be changed", d.Name)
@@ -305,6 +315,15 @@ func settable(d *Setting) error {
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter %q cannot be changed without restarting the server", d.Name)
 	case ScopeReload:
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter %q cannot be changed now", d.Name)
+	case ScopeSuperBackend:
+		if !s.starting {
+			return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter %q cannot be set after connection start", d.Name)
+		}
+		fallthrough
+	case ScopeSuper:
+		if v, _ := s.get("is_superuser"); v != "on" {
+			return pgerr.New(pgerr.InsufficientPrivilege, "permission denied to set parameter %q", d.Name)
+		}
 	}
 	return nil
 }
@@ -376,10 +395,11 @@ func (s *settings) end(commit bool) {
 func (s *settings) changes() [][2]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.toldAt == s.now.version+1 {
+	reg := s.reg.version()
+	if s.toldAt == s.now.version+1 && s.toldReg == reg {
 		return nil
 	}
-	s.toldAt = s.now.version + 1
+	s.toldAt, s.toldReg = s.now.version+1, reg
 	var out [][2]string
 	for _, n := range reportOrder {
 		v, _ := s.value(strings.ToLower(n))
@@ -393,15 +413,16 @@ func (s *settings) changes() [][2]string {
 
 // use returns the typed values.
 func (s *settings) use() *derived {
+	reg := s.reg.version()
 	s.mu.RLock()
 	m := s.memo
 	s.mu.RUnlock()
-	if m != nil {
+	if m != nil && m.reg == reg {
 		return m
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.memo == nil {
+	if s.memo == nil || s.memo.reg != reg {
 		s.memo = s.derive()
 	}
 	return s.memo
@@ -412,6 +433,7 @@ func (s *settings) derive() *derived {
 	num := func(k string) int64 { return s.reg.byName[k].number(str(k)) }
 	ms := func(k string) time.Duration { return time.Duration(num(k)) * time.Millisecond }
 	d := &derived{
+		reg: s.reg.version(),
 		text: TextSettings{
 			TimeZone: str("timezone"), DateStyle: str("datestyle"), IntervalStyle: str("intervalstyle"),
 			ByteaOutput: str("bytea_output"), ExtraFloatDigits: int(num("extra_float_digits")),
@@ -433,6 +455,8 @@ func (s *settings) derive() *derived {
 	}
 	d.modes = txModes{active: true, isolation: str("default_transaction_isolation"), readOnly: str("default_transaction_read_only") == "on",
 		deferrable: str("default_transaction_deferrable") == "on"}
+	d.logStatement = slices.Index(s.reg.byName["log_statement"].Enum, str("log_statement"))
+	d.trackNone, d.trackUtility = str("pg_stat_statements.track") == "none", str("pg_stat_statements.track_utility") == "on"
 	if _, loc, err := zone(d.text.TimeZone); err == nil {
 		d.loc = loc
 	} else {

@@ -178,6 +178,11 @@ func (s *Session) endTx(commit bool) {
 		outcome = "commit"
 	}
 	s.eng.stats.transactions.With(outcome).Add(1)
+	if commit {
+		s.eng.counts.db.commits.Add(1)
+	} else {
+		s.eng.counts.db.rollbacks.Add(1)
+	}
 	s.mu.Lock()
 	s.act.xactStart = time.Time{}
 	s.mu.Unlock()

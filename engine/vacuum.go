@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/engine/procedure"
@@ -131,6 +132,9 @@ func (s *Session) vacuum(ctx context.Context, rel catalog.Relation, o vacuumOpti
 	if err != nil {
 		return err
 	}
+	t := s.eng.counts.table(rel.OID())
+	t.vacuums.Add(1)
+	t.lastVacuum.Store(time.Now().UnixMicro())
 	at := func(column string) any {
 		for i, c := range p.Columns {
 			if c.Name == column && len(rows) == 1 && i < len(rows[0]) {

@@ -74,6 +74,15 @@ type Startup struct {
 	// taken apart: settings to apply as if SET.
 	Params map[string]string
 	Remote string // address, for pg_stat_activity
+	TLS    *TLS   // nil: the connection is not encrypted
+}
+
+// TLS is what pg_stat_ssl shows of an encrypted connection. The names and the serial
+// number are those of the client's certificate; "" without one.
+type TLS struct {
+	Version, Cipher            string
+	Bits                       int
+	ClientDN, Serial, IssuerDN string
 }
 
 // TextSettings are the settings that shape values in text form. Comparable, so

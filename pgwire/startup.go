@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"net"
@@ -96,6 +97,24 @@ func (c *conn) startupPackets() error {
 	}
 }
 
+// tlsInfo is what pg_stat_ssl shows of a connection; nil = it is not encrypted.
+func tlsInfo(nc net.Conn) *engine.TLS {
+	t, ok := nc.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	cs := t.ConnectionState()
+	out := &engine.TLS{Version: strings.Replace(tls.VersionName(cs.Version), "TLS 1", "TLSv1", 1), Cipher: tls.CipherSuiteName(cs.CipherSuite), Bits: 256}
+	if strings.Contains(out.Cipher, "AES_128") {
+		out.Bits = 128
+	}
+	if len(cs.PeerCertificates) > 0 {
+		x := cs.PeerCertificates[0]
+		out.ClientDN, out.IssuerDN, out.Serial = x.Subject.String(), x.Issuer.String(), x.SerialNumber.String()
+	}
+	return out
+}
+
 // tlsConn is what tells an encrypted connection from a plain one.
 type tlsConn interface {
 	HandshakeContext(ctx context.Context) error
@@ -136,7 +155,7 @@ func (c *conn) startupMessage(code uint32, b []byte) error {
 		return badLayout()
 	}
 
-	st := engine.Startup{Params: map[string]string{}, Remote: addr(c.nc)}
+	st := engine.Startup{Params: map[string]string{}, Remote: addr(c.nc), TLS: tlsInfo(c.nc)}
 	var unknown []string
 	var direct [][2]string
 	for _, p := range pairs {

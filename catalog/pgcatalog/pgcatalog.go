@@ -44,6 +44,9 @@ type Setting struct {
 	Boot, Reset, Source                                        string
 	Min, Max                                                   string
 	Enum                                                       []string
+	// PendingRestart: the configuration file has another value, which waits for a
+	// restart.
+	PendingRestart bool
 }
 
 // Session is one row of pg_stat_activity.
@@ -54,11 +57,21 @@ type Session struct {
 	BackendStart                    time.Time
 	XactStart, QueryStart, StateChg time.Time // zero = NULL
 	State, Query                    string
-	// WaitLock is what kind of lock the session waits for: relation or tuple; "" when
-	// it does not.
-	WaitLock string
+	// WaitType and WaitEvent say what the session waits for, in PostgreSQL's words;
+	// "" when it does not.
+	WaitType, WaitEvent string
+	// QueryID is the number of Query, as in pg_stat_statements; nil = it has none.
+	QueryID *int64
+	TLS     *SessionTLS // nil: not encrypted
 	// Hidden: the current user may not see what the session does.
 	Hidden bool
+}
+
+// SessionTLS is one row of pg_stat_ssl.
+type SessionTLS struct {
+	Version, Cipher            string
+	Bits                       int
+	ClientDN, Serial, IssuerDN string
 }
 
 // Role is one row of pg_roles.

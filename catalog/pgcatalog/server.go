@@ -46,23 +46,7 @@ func fillSettings(f *Filler) error {
 		}
 		f.Row("name", s.Name, "setting", s.Value, "unit", orNull(s.Unit), "category", s.Category, "short_desc", s.Description,
 			"context", s.Context, "vartype", s.VarType, "source", s.Source, "min_val", orNull(s.Min), "max_val", orNull(s.Max),
-			"enumvals", enum, "boot_val", s.Boot, "reset_val", s.Reset, "pending_restart", false)
-	}
-	return nil
-}
-
-func fillActivity(f *Filler) error {
-	for _, s := range f.Src.Sessions() {
-		var wait, backend any
-		if !s.Hidden {
-			backend = "client backend"
-		}
-		if s.WaitLock != "" {
-			wait = "Lock"
-		}
-		f.Row("wait_event_type", wait, "wait_event", orNull(s.WaitLock), "datid", databaseOID, "datname", s.Database, "pid", s.PID, "usesysid", roleOID(f.Src, s.User), "usename", s.User,
-			"application_name", s.Application, "client_addr", orNull(s.Remote), "backend_start", s.BackendStart, "xact_start", s.XactStart,
-			"query_start", s.QueryStart, "state_change", s.StateChg, "state", orNull(s.State), "query", s.Query, "backend_type", backend)
+			"enumvals", enum, "boot_val", s.Boot, "reset_val", s.Reset, "pending_restart", s.PendingRestart)
 	}
 	return nil
 }

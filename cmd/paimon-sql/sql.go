@@ -104,6 +104,7 @@ func (a *app) sql(ctx context.Context, args []string) error {
 		if err := checkWarehouse(ctx, ec.Warehouse, log); err != nil {
 			return err
 		}
+		ec.Settings["paimon.server_files"] = "on" // the files of whoever runs this
 		c, err = openLocal(ctx, ec, set)
 	}
 	if err != nil {

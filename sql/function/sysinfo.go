@@ -351,6 +351,9 @@ func systemInfo() []*Overload {
 		args []types.Type
 	}{
 		{"pg_cancel_backend", b, ts(tInt4)}, {"pg_terminate_backend", b, ts(tInt4)}, {"pg_terminate_backend", b, ts(tInt4, tInt8)},
+		{"pg_stat_statements_reset", void, none}, {"pg_stat_statements_reset", void, ts(oid)}, {"pg_stat_statements_reset", void, ts(oid, oid)},
+		{"pg_stat_statements_reset", void, ts(oid, oid, tInt8)}, {"pg_stat_reset", void, none}, {"pg_stat_reset_single_table_counters", void, ts(oid)},
+		{"pg_stat_reset_shared", void, ts(txt)}, {"pg_stat_reset_slru", void, ts(txt)}, {"pg_stat_clear_snapshot", void, none},
 		{"pg_reload_conf", b, none}, {"pg_rotate_logfile", b, none}, {"pg_notify", void, ts(txt, txt)},
 	} {
 		add(vol(sys(a.name, true, a.ret, a.args, nil), action(a.name), true))
