@@ -82,6 +82,7 @@ type Engine struct {
 	reloading sync.Mutex // one Reload at a time
 	pending   atomic.Pointer[map[string]bool]
 	locks     *lockManager
+	notifier  notifier
 
 	complaints sync.Map // about statistics files, by their text
 

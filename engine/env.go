@@ -100,6 +100,11 @@ func (e *stmtEnv) SetSetting(name, value string, local bool) error {
 	return e.s.setSetting(settingName(name), value, local)
 }
 
+// ResetSetting is set_config of NULL.
+func (e *stmtEnv) ResetSetting(name string, local bool) error {
+	return e.s.resetSetting(settingName(name), local)
+}
+
 func (e *stmtEnv) SearchPath(implicit bool) []string {
 	if implicit {
 		return e.path()
@@ -404,8 +409,25 @@ func (e *stmtEnv) Action(ctx context.Context, fn string, args []types.Datum) (ty
 		return true, nil
 	case "pg_postmaster_start_time":
 		return e.s.eng.started.UnixMicro(), nil
-	case "pg_notify", "pg_advisory_unlock_all":
-		return nil, nil
+	case "pg_notify":
+		channel, _ := args[0].(string)
+		payload, _ := args[1].(string)
+		return nil, e.s.notify(channel, payload)
+	case "pg_listening_channels":
+		return e.s.listening(), nil
+	case "pg_notification_queue_usage":
+		return e.s.eng.notifier.usage(), nil
+	case "pg_blocking_pids":
+		out := []types.Datum{}
+		if n, ok := args[0].(int64); ok {
+			for _, p := range e.s.eng.locks.blocking(int32(n)) {
+				out = append(out, int64(p))
+			}
+		}
+		return out, nil
+	}
+	if strings.HasPrefix(fn, "pg_advisory_") || strings.HasPrefix(fn, "pg_try_advisory_") {
+		return e.s.advisoryCall(ctx, fn, args)
 	}
 	return nil, pgerr.New(pgerr.FeatureNotSupported, "function %s is not supported yet", fn)
 }
@@ -467,20 +489,23 @@ func (x *sources) Settings() []pgcatalog.Setting {
 	out := make([]pgcatalog.Setting, 0, len(set.reg.list))
 	for i := range set.reg.list {
 		d := &set.reg.list[i]
+		if d.Unlisted {
+			continue
+		}
 		v, _ := set.get(d.Name)
 		set.mu.RLock()
 		reset, _ := set.resetValue(strings.ToLower(d.Name))
 		set.mu.RUnlock()
 		r := pgcatalog.Setting{
 			Name: d.Name, Value: d.bare(v), Unit: d.Unit, Category: d.Category, Description: d.Doc, Context: d.Scope.String(),
-			VarType: d.Kind.String(), Boot: d.bare(d.Default), Reset: d.bare(reset), Source: set.reg.source(d), Enum: d.Enum,
+			VarType: d.Kind.String(), Boot: d.bare(d.Default), Reset: d.bare(reset), Source: set.source(d), Enum: d.Enum,
 			PendingRestart: x.s.eng.awaitsRestart(d.Name),
-		}
-		if v != set.reg.def(d) {
-			r.Source = "session"
 		}
 		if d.Kind == KindInt {
 			r.Min, r.Max = formatInt(d.Min), formatInt(d.Max)
+		}
+		if d.Kind == KindReal {
+			r.Min, r.Max = shortFloat(d.MinReal), shortFloat(d.MaxReal)
 		}
 		out = append(out, r)
 	}
@@ -519,6 +544,26 @@ func (x *sources) Sessions() []pgcatalog.Session {
 			r.QueryID = &id
 		}
 		out = append(out, r)
+	}
+	return out
+}
+
+// Locks are those of every session, as pg_locks shows them.
+func (x *sources) Locks() []pgcatalog.Lock {
+	var out []pgcatalog.Lock
+	for _, v := range x.s.eng.locks.view() {
+		l := pgcatalog.Lock{PID: v.pid, Granted: v.granted, Since: v.since}
+		switch {
+		case v.target.table == advisoryTable:
+			l.Type, l.Mode = "advisory", advisoryMode(v.mode)
+			l.Class, l.Obj, l.Sub = advisoryIDs(v.target.key)
+		case v.target.key != "":
+			l.Type, l.Mode = "tuple", map[lockMode]string{lockShared: "RowShareLock", lockExclusive: "ExclusiveLock"}[v.mode]
+			l.Table = tableKey{dir: v.target.table}.shown()
+		default:
+			l.Type, l.Mode, l.Table = "relation", v.mode.String(), tableKey{dir: v.target.table}.shown()
+		}
+		out = append(out, l)
 	}
 	return out
 }

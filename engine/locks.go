@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 )
 
@@ -67,10 +68,32 @@ type lockRequest struct {
 // by the manager's mutex.
 type lockOwner struct {
 	pid   int32
+	party *lockParty // of the session; nil = nobody else's owner is the same party
 	held  map[lockTarget]lockMode
 	waits *lockRequest
 	on    lockTarget // what waits is for
 	name  string     // the relation of on, as messages show it; "" = none
+	since time.Time  // when waits began
+}
+
+// lockParty are the owners of one session: of its transaction, and of its advisory
+// locks. They are never in each other's way, and one of them waits at a time.
+type lockParty struct {
+	waiter *lockOwner // guarded by the manager's mutex
+}
+
+// same reports whether two owners are of one session.
+func same(a, b *lockOwner) bool { return a == b || a.party != nil && a.party == b.party }
+
+// waiter is the owner of o's party that waits, nil = none.
+func (o *lockOwner) waiter() *lockOwner {
+	if o.party != nil {
+		return o.party.waiter
+	}
+	if o.waits != nil {
+		return o
+	}
+	return nil
 }
 
 // lockManager keeps the locks of an engine.
@@ -98,9 +121,7 @@ type lockWait struct {
 
 // acquire takes one lock for o and reports whether it had to wait for it.
 func (l *lockManager) acquire(ctx context.Context, o *lockOwner, t lockTarget, mode lockMode, w lockWait) (waited bool, err error) {
-	l.mu.Lock()
-	req, err := l.request(o, t, mode, w)
-	l.mu.Unlock()
+	req, err := l.asked(o, t, mode, w)
 	if err != nil || req == nil {
 		return false, err
 	}
@@ -132,6 +153,12 @@ func (l *lockManager) acquire(ctx context.Context, o *lockOwner, t lockTarget, m
 	return true, err
 }
 
+func (l *lockManager) asked(o *lockOwner, t lockTarget, mode lockMode, w lockWait) (*lockRequest, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.request(o, t, mode, w)
+}
+
 // request grants at once (nil), or queues.
 func (l *lockManager) request(o *lockOwner, t lockTarget, mode lockMode, w lockWait) (*lockRequest, error) {
 	have := o.held[t]
@@ -146,9 +173,13 @@ func (l *lockManager) request(o *lockOwner, t lockTarget, mode lockMode, w lockW
 		st = &lockState{holders: map[*lockOwner]lockMode{}}
 		l.locks[t] = st
 	}
+	holds := have != 0
+	for h := range st.holders {
+		holds = holds || same(h, o)
+	}
 	// A holder that asks for more goes before those who hold nothing: it could
 	// never be granted behind them.
-	if l.free(st, o, mode) && (len(st.queue) == 0 || have != 0) {
+	if l.free(st, o, mode) && (len(st.queue) == 0 || holds) {
 		l.give(o, t, st, mode)
 		return nil, nil
 	}
@@ -160,25 +191,29 @@ func (l *lockManager) request(o *lockOwner, t lockTarget, mode lockMode, w lockW
 		return nil, pgerr.New(pgerr.LockNotAvailable, "could not obtain lock on relation %q", w.name)
 	}
 	req := &lockRequest{owner: o, mode: mode, done: make(chan struct{})}
-	if have != 0 {
+	if holds {
 		st.queue = append([]*lockRequest{req}, st.queue...)
 	} else {
 		st.queue = append(st.queue, req)
 	}
-	o.waits, o.on, o.name = req, t, w.name
+	o.waits, o.on, o.name, o.since = req, t, w.name, time.Now()
+	if o.party != nil {
+		o.party.waiter = o
+	}
 	l.waiting[o] = struct{}{}
 	if path := l.cycle(o); path != nil {
+		err := deadlock(path)
 		st.queue = slices.DeleteFunc(st.queue, func(r *lockRequest) bool { return r == req })
 		l.stopped(o)
 		l.grant(t, st)
-		return nil, deadlock(path)
+		return nil, err
 	}
 	return req, nil
 }
 
 func (l *lockManager) free(st *lockState, o *lockOwner, mode lockMode) bool {
 	for h, m := range st.holders {
-		if h != o && !compatible(m, mode) {
+		if !same(h, o) && !compatible(m, mode) {
 			return false
 		}
 	}
@@ -217,7 +252,7 @@ func (l *lockManager) blockers(o *lockOwner) []*lockOwner {
 	st := l.locks[o.on]
 	var out []*lockOwner
 	for h, m := range st.holders {
-		if h != o && !compatible(m, o.waits.mode) {
+		if !same(h, o) && !compatible(m, o.waits.mode) {
 			out = append(out, h)
 		}
 	}
@@ -225,7 +260,7 @@ func (l *lockManager) blockers(o *lockOwner) []*lockOwner {
 		if r == o.waits {
 			break
 		}
-		if r.owner != o && !compatible(r.mode, o.waits.mode) {
+		if !same(r.owner, o) && !compatible(r.mode, o.waits.mode) {
 			out = append(out, r.owner)
 		}
 	}
@@ -238,12 +273,13 @@ func (l *lockManager) cycle(o *lockOwner) []*lockOwner {
 	var path []*lockOwner
 	var walk func(x *lockOwner) bool
 	walk = func(x *lockOwner) bool {
-		if x.waits == nil {
+		x = x.waiter()
+		if x == nil {
 			return false
 		}
 		path = append(path, x)
 		for _, b := range l.blockers(x) {
-			if b == o {
+			if same(b, o) {
 				return true
 			}
 			if !seen[b] {
@@ -266,6 +302,12 @@ func deadlock(path []*lockOwner) error {
 	detail := ""
 	for i, o := range path {
 		next := path[(i+1)%len(path)]
+		if o.on.table == advisoryTable {
+			class, obj, sub := advisoryIDs(o.on.key)
+			detail += fmt.Sprintf("Process %d waits for %s on advisory lock [%d,%d,%d,%d]; blocked by process %d.\n",
+				o.pid, advisoryMode(o.waits.mode), pgcatalog.DatabaseOID, class, obj, sub, next.pid)
+			continue
+		}
 		what := "a row of relation"
 		if o.on.key == "" {
 			what = "relation"
@@ -287,6 +329,9 @@ func deadlock(path []*lockOwner) error {
 // stopped notes that an owner waits no longer.
 func (l *lockManager) stopped(o *lockOwner) {
 	o.waits = nil
+	if o.party != nil {
+		o.party.waiter = nil
+	}
 	delete(l.waiting, o)
 }
 
@@ -296,9 +341,13 @@ func (l *lockManager) waits() map[int32]string {
 	defer l.mu.Unlock()
 	out := make(map[int32]string, len(l.waiting))
 	for o := range l.waiting {
-		out[o.pid] = "relation"
-		if o.on.key != "" {
+		switch {
+		case o.on.table == advisoryTable:
+			out[o.pid] = "advisory"
+		case o.on.key != "":
 			out[o.pid] = "tuple"
+		default:
+			out[o.pid] = "relation"
 		}
 	}
 	return out
@@ -324,10 +373,66 @@ func (l *lockManager) release(o *lockOwner) {
 	clear(o.held)
 }
 
+// releaseOne gives up one lock.
+func (l *lockManager) releaseOne(o *lockOwner, t lockTarget) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st := l.locks[t]
+	if st == nil {
+		return
+	}
+	delete(st.holders, o)
+	delete(o.held, t)
+	l.grant(t, st)
+}
+
+// blocking returns the processes that pid waits for, in no order.
+func (l *lockManager) blocking(pid int32) []int32 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []int32
+	for o := range l.waiting {
+		if o.pid != pid {
+			continue
+		}
+		for _, b := range l.blockers(o) {
+			if !slices.Contains(out, b.pid) {
+				out = append(out, b.pid)
+			}
+		}
+	}
+	return out
+}
+
+// lockView is one lock that a session holds or waits for, for pg_locks.
+type lockView struct {
+	target  lockTarget
+	mode    lockMode
+	pid     int32
+	granted bool
+	since   time.Time // of a wait
+}
+
+// view returns every lock.
+func (l *lockManager) view() []lockView {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []lockView
+	for t, st := range l.locks {
+		for o, m := range st.holders {
+			out = append(out, lockView{target: t, mode: m, pid: o.pid, granted: true})
+		}
+		for _, r := range st.queue {
+			out = append(out, lockView{target: t, mode: r.mode, pid: r.owner.pid, since: r.owner.since})
+		}
+	}
+	return out
+}
+
 // owner returns the transaction's face to the lock manager.
 func (s *Session) lockOwner() *lockOwner {
 	if s.tx.owner == nil {
-		s.tx.owner = &lockOwner{pid: s.pid, held: map[lockTarget]lockMode{}}
+		s.tx.owner = s.newOwner()
 	}
 	return s.tx.owner
 }

@@ -15,6 +15,11 @@ func (s *Setting) bare(v string) string {
 	if s.Kind == KindInt {
 		return formatInt(s.number(v))
 	}
+	if s.Kind == KindReal {
+		if f, err := s.parseNumber(s.Name, v); err == nil {
+			return shortFloat(f)
+		}
+	}
 	return v
 }
 

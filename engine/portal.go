@@ -198,6 +198,7 @@ func (s *Session) advance(ctx context.Context, pt *Portal, maxRows int, out Resu
 		p.run = r
 	}
 	rows, suspended, err = p.run.send(ctx, maxRows, out)
+	s.passLaters(out)
 	p.row += rows
 	p.end = err == nil && !suspended
 	if err != nil || suspended {

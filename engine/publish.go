@@ -175,7 +175,7 @@ func (s *Session) discard() {
 
 // mark makes a savepoint of the transaction as it is.
 func (s *Session) mark(name string) savepoint {
-	p := savepoint{name: name}
+	p := savepoint{name: name, notes: s.notes.mark()}
 	for _, t := range s.tx.tables {
 		p.tables = append(p.tables, t.txTableState)
 	}
@@ -199,6 +199,8 @@ func (s *Session) back(p savepoint) {
 		}
 		t.txTableState = txTableState{base: t.base, store: t.store, schemaID: t.schemaID}
 	}
+	s.notes.back(p.notes)
+	s.told = nil
 	if s.tx.staged != nil {
 		s.tx.staged.RollbackTo(p.staged)
 	}

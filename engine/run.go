@@ -31,6 +31,8 @@ type running struct {
 	tag     func(rows int64) string
 	onStop  func()
 	retag   func(*outcome) func(int64) string // of a data-changing statement
+	// before is called before rows are passed on; nil = nothing.
+	before func(ResultSink)
 	// utility statements cannot be continued or run again.
 	utility bool
 }
@@ -93,6 +95,9 @@ func (r *running) send(ctx context.Context, limit int, out ResultSink) (rows int
 		if n == 0 {
 			return rows, true, nil
 		}
+		if r.before != nil {
+			r.before(out)
+		}
 		if out != nil {
 			if err := out.Batch(ctx, vec.Part(b, r.off, n)); err != nil {
 				return rows, false, err
@@ -150,7 +155,7 @@ func (s *Session) execute(life context.Context, pl *planned, args []types.Datum,
 	if err != nil {
 		return nil, err
 	}
-	return &running{cols: pl.cols, src: q, tag: tag, onStop: stop}, nil
+	return &running{cols: pl.cols, src: q, tag: tag, onStop: stop, before: s.passLaters}, nil
 }
 
 // rowsOf makes a running statement of rows that are there already.

@@ -46,11 +46,18 @@ type Session struct {
 	call   call
 	named  meant // see meaning
 
+	notes notes // of the transaction; messages are guarded by mu
+	ears  ears  // guarded by the engine's notifier
+	adv   advisory
+	party lockParty
+
 	mu      sync.Mutex // guards what follows
 	running context.CancelCauseFunc
 	act     activity
 	end     func() // ends the connection: see OnTerminate
 	closed  bool
+	told    map[Notification]struct{} // what notes holds; nil = to be made
+	laters  []*pgerr.Error            // see later
 	// sequences is what nextval gave this session.
 	sequences sequenceValues
 
@@ -339,6 +346,9 @@ func (s *Session) Close() {
 	for name := range s.portals {
 		s.ClosePortal(name)
 	}
+	s.unlistenAll()
+	s.endAdvisory(0)
+	s.unlockAll()
 	s.eng.forget(s)
 	s.left()
 	close(s.gone)
@@ -423,6 +433,7 @@ func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, 
 	if err != nil {
 		return err
 	}
+	s.passLaters(out)
 	tag := r.tag(sent)
 	rows = tagRows(tag)
 	r.close()

@@ -12,12 +12,18 @@ func WriteSettings(w io.Writer) {
 	fmt.Fprint(w, `# Settings
 
 Generated from engine/settings.go. A session changes the settings whose scope is
-user with SET; every setting can be given a default with --set name=value or
-under settings in the configuration file.
+user with SET, a superuser's also those whose scope is superuser; every setting can
+be given a default with --set name=value or under settings in the configuration file.
+Names, units, bounds and errors are PostgreSQL 15's where it has the setting.
 
 `)
 	byCat := map[string][]Setting{}
+	var ignored []string
 	for _, s := range Settings() {
+		if s.Ignored {
+			ignored = append(ignored, "`"+s.Name+"`")
+			continue
+		}
 		byCat[s.Category] = append(byCat[s.Category], s)
 	}
 	cats := make([]string, 0, len(byCat))
@@ -43,4 +49,5 @@ under settings in the configuration file.
 		}
 		fmt.Fprintln(w)
 	}
+	fmt.Fprintf(w, "## Others of PostgreSQL\n\nAccepted, checked and shown as in PostgreSQL 15, without effect: %s.\n", strings.Join(ignored, ", "))
 }

@@ -19,35 +19,46 @@ func invalidSetting(name, value string) *pgerr.Error {
 }
 
 // normalise checks a value and returns it in the form that SHOW prints.
-func (s *Setting) normalise(v string) (string, error) {
+func (s *Setting) normalise(v string) (string, error) { return s.normaliseAs(s.Name, v) }
+
+// normaliseAs is normalise, with the name that errors give the setting: PostgreSQL
+// takes that of the statement.
+func (s *Setting) normaliseAs(name, v string) (string, error) {
 	switch s.Kind {
 	case KindBool:
 		b, ok := parseBool(v)
 		if !ok {
-			return "", pgerr.New(pgerr.InvalidParameterValue, "parameter %q requires a Boolean value", s.Name)
+			return "", pgerr.New(pgerr.InvalidParameterValue, "parameter %q requires a Boolean value", name)
 		}
 		v = "off"
 		if b {
 			v = "on"
 		}
 	case KindInt:
-		n, err := s.parseInt(v)
+		n, err := s.parseInt(name, v)
 		if err != nil {
 			return "", err
 		}
 		v = s.format(n)
 	case KindReal:
-		f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
-		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-			return "", invalidSetting(s.Name, v)
+		f, err := s.parseNumber(name, v)
+		if err != nil {
+			return "", err
 		}
-		v = strconv.FormatFloat(f, 'g', -1, 64)
+		if s.MinReal != s.MaxReal && (f < s.MinReal || f > s.MaxReal) {
+			return "", s.outside(name, f, shortFloat(s.MinReal), shortFloat(s.MaxReal))
+		}
+		v = s.formatReal(f)
 	case KindEnum:
 		found := false
 		for _, list := range [][]string{s.Enum, s.Hidden} {
 			for _, e := range list {
-				if strings.EqualFold(e, v) {
-					v, found = e, true
+				word, kept, ok := strings.Cut(e, "=")
+				if !ok {
+					kept = word
+				}
+				if !found && strings.EqualFold(word, v) {
+					v, found = kept, true
 				}
 			}
 		}
@@ -59,7 +70,7 @@ func (s *Setting) normalise(v string) (string, error) {
 					}
 				}
 			}
-			return "", invalidSetting(s.Name, v).WithHint("Available values: %s.", strings.Join(s.Enum, ", "))
+			return "", invalidSetting(name, v).WithHint("Available values: %s.", strings.Join(s.Enum, ", "))
 		}
 	}
 	if s.check != nil {
@@ -112,6 +123,8 @@ func (s *Setting) family() ([]unit, float64) {
 		return timeUnits, 1e6
 	case "min":
 		return timeUnits, 60e6
+	case "MB":
+		return memUnits, 1 << 20
 	case "B":
 		return memUnits, 1
 	case "kB":
@@ -124,7 +137,55 @@ func (s *Setting) family() ([]unit, float64) {
 
 // parseInt reads an integer with an optional unit; fractions are rounded in
 // the setting's own unit, as in PostgreSQL.
-func (s *Setting) parseInt(text string) (int64, error) {
+func (s *Setting) parseInt(name, text string) (int64, error) {
+	f, err := s.parseNumber(name, text)
+	if err != nil {
+		return 0, err
+	}
+	f = math.RoundToEven(f)
+	if s.Max <= maxInt && (f > maxInt || f < -maxInt-1) {
+		return 0, invalidSetting(name, text).WithHint("Value exceeds integer range.")
+	}
+	if f < float64(s.Min) || f > float64(s.Max) || math.IsNaN(f) {
+		return 0, s.outside(name, f, strconv.FormatInt(s.Min, 10), strconv.FormatInt(s.Max, 10))
+	}
+	return int64(f), nil
+}
+
+// outside is the error of a number beyond the bounds.
+func (s *Setting) outside(name string, f float64, lo, hi string) error {
+	u := s.Unit
+	if u != "" {
+		u = " " + u
+	}
+	text := strconv.FormatFloat(f, 'f', -1, 64)
+	if s.Kind == KindReal {
+		text = shortFloat(f)
+	}
+	return pgerr.New(pgerr.InvalidParameterValue, "%s%s is outside the valid range for parameter %q (%s .. %s)", text, u, name, lo, hi)
+}
+
+// shortFloat is C's %g.
+func shortFloat(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+
+// formatReal prints f with the largest unit that divides it.
+func (s *Setting) formatReal(f float64) string {
+	units, own := s.family()
+	if units == nil || f <= 0 {
+		return shortFloat(f)
+	}
+	total := f * own
+	for i, u := range units {
+		q := total / u.size
+		if i == len(units)-1 || q >= 1 && math.Abs(math.Round(q)-q) <= 1e-8*q {
+			return shortFloat(q) + u.name
+		}
+	}
+	return shortFloat(f)
+}
+
+// parseNumber reads a number with an optional unit, in the setting's own.
+func (s *Setting) parseNumber(name, text string) (float64, error) {
 	v := strings.TrimSpace(text)
 	i := 0
 	for i < len(v) && (v[i] >= '0' && v[i] <= '9' || v[i] == '.' || (v[i] == '-' || v[i] == '+') && i == 0 ||
@@ -157,7 +218,7 @@ func (s *Setting) parseInt(text string) (int64, error) {
 	} else if g, err := strconv.ParseFloat(num, 64); err == nil {
 		f = g
 	} else {
-		return 0, invalidSetting(s.Name, text)
+		return 0, invalidSetting(name, text)
 	}
 	if suffix != "" {
 		units, own := s.family()
@@ -169,7 +230,7 @@ func (s *Setting) parseInt(text string) (int64, error) {
 			}
 		}
 		if !found {
-			e := invalidSetting(s.Name, text)
+			e := invalidSetting(name, text)
 			switch {
 			case units == nil:
 			case units[0].name == "d":
@@ -180,16 +241,10 @@ func (s *Setting) parseInt(text string) (int64, error) {
 			return 0, e
 		}
 	}
-	f = math.RoundToEven(f)
-	if f < float64(s.Min) || f > float64(s.Max) || math.IsNaN(f) {
-		u := s.Unit
-		if u != "" {
-			u = " " + u
-		}
-		return 0, pgerr.New(pgerr.InvalidParameterValue, "%s%s is outside the valid range for parameter %q (%d .. %d)",
-			strconv.FormatFloat(f, 'f', -1, 64), u, s.Name, s.Min, s.Max)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return 0, invalidSetting(name, text)
 	}
-	return int64(f), nil
+	return f, nil
 }
 
 // format prints n with the largest unit that divides it, as SHOW does.
@@ -209,7 +264,7 @@ func (s *Setting) format(n int64) string {
 
 // number returns the value of an integer setting in its own unit.
 func (s *Setting) number(v string) int64 {
-	n, err := s.parseInt(v)
+	n, err := s.parseInt(s.Name, v)
 	if err != nil {
 		return 0
 	}

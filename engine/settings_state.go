@@ -24,6 +24,8 @@ type settings struct {
 
 	mu    sync.RWMutex
 	start map[string]string // start-up parameters: what RESET goes back to
+	// known are the names of the form a.b that were ever set: they stay, empty.
+	known map[string]string // by name in lower case: as it was spelled first
 	fixed map[string]string // values of this session for settings that are facts
 	now   layers
 	saved []layers // at BEGIN, then one per savepoint
@@ -134,7 +136,8 @@ func (s *settings) value(key string) (string, bool) {
 	if d := s.reg.byName[key]; d != nil {
 		return s.reg.def(d), true
 	}
-	return "", false
+	_, ok := s.known[key]
+	return "", ok
 }
 
 // resetValue is what RESET goes back to.
@@ -147,7 +150,24 @@ func (s *settings) resetValue(key string) (string, bool) {
 	if d := s.reg.byName[key]; d != nil {
 		return s.reg.def(d), true
 	}
-	return "", false
+	_, ok := s.known[key]
+	return "", ok
+}
+
+// source says where a setting's value is from, as pg_settings.source does.
+func (s *settings) source(d *Setting) string {
+	key := strings.ToLower(d.Name)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, m := range []map[string]string{s.now.local, s.now.session} {
+		if _, ok := m[key]; ok {
+			return "session"
+		}
+	}
+	if _, ok := s.start[key]; ok {
+		return "client"
+	}
+	return s.reg.source(d)
 }
 
 // set changes a setting; local ends with the transaction. The value is that of
@@ -176,7 +196,7 @@ func (s *settings) set(name, value string, local bool) error {
 				return invalidSetting(d.Name, value).WithDetail("List syntax is invalid.")
 			}
 		}
-		v, err := d.normalise(value)
+		v, err := d.normaliseAs(name, value)
 		if err != nil {
 			return err
 		}
@@ -184,6 +204,12 @@ func (s *settings) set(name, value string, local bool) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if d == nil && !has(s.known, key) {
+		if s.known == nil {
+			s.known = map[string]string{}
+		}
+		s.known[key] = name
+	}
 	s.put(key, value, local)
 	return nil
 }
@@ -306,6 +332,8 @@ func customName(name string) error {
 	return nil
 }
 
+func has(m map[string]string, key string) bool { _, ok := m[key]; return ok }
+
 // settable says why a session may not change a setting now.
 func (s *settings) settable(d *Setting) error {
 	switch d.Scope {
@@ -373,6 +401,16 @@ func (s *settings) release(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.saved = s.saved[:n+1]
+}
+
+// failed undoes what was set since the last savepoint: PostgreSQL does so at the error,
+// not at the ROLLBACK.
+func (s *settings) failed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.saved); n > 0 {
+		s.restore(s.saved[n-1])
+	}
 }
 
 // end closes the transaction.

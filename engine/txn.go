@@ -65,6 +65,7 @@ type savepoint struct {
 	tables []txTableState // of transaction.tables; later ones were untouched
 	staged int            // see catalog.Staged.Mark
 	temp   int            // the same of transaction.temp
+	notes  noteMark
 }
 
 // enter begins an implicit transaction unless one is open.
@@ -84,9 +85,11 @@ func (s *Session) failed(err error) {
 	switch s.tx.status {
 	case txBlock:
 		s.tx.status = txFailed
+		s.set.failed()
 		if s.tx.owner != nil && len(s.tx.saves) == 0 { // nothing of it can be committed any more
 			s.eng.locks.release(s.tx.owner)
 		}
+		s.endAdvisory(len(s.tx.saves))
 	case txImplicit:
 		s.tx.implicitFailed = true
 	}
@@ -144,6 +147,10 @@ func (s *Session) commit(ctx context.Context) error {
 		s.endTx(false)
 		return err
 	}
+	if err := s.mayNotify(); err != nil {
+		s.endTx(false)
+		return err
+	}
 	if err := s.publish(ctx); err != nil {
 		s.endTx(false)
 		return err
@@ -172,6 +179,8 @@ func (s *Session) endTx(commit bool) {
 	if s.tx.owner != nil {
 		s.eng.locks.release(s.tx.owner)
 	}
+	s.endAdvisory(0)
+	s.endNotes(commit)
 	s.tx = transaction{}
 	outcome := "rollback"
 	if commit {
@@ -268,6 +277,7 @@ func (s *Session) transact(ctx context.Context, t *ast.Transaction, out ResultSi
 		}
 		s.tx.saves = s.tx.saves[:n]
 		s.set.release(n)
+		s.keepAdvisory(n)
 		for _, p := range s.portals {
 			q := p.impl.(*portal)
 			q.depth = min(q.depth, n)
@@ -287,6 +297,7 @@ func (s *Session) transact(ctx context.Context, t *ast.Transaction, out ResultSi
 			}
 		}
 		s.back(s.tx.saves[n])
+		s.endAdvisory(n + 1)
 		s.tx.saves = s.tx.saves[:n+1]
 		s.set.rollbackTo(n)
 		s.tx.status = txBlock

@@ -88,10 +88,15 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 	case *ast.Discard:
 		return s.runDiscard(ctx, st)
 	case *ast.Listen:
+		s.listen(st.Channel.Name, true)
 		return done("LISTEN")
 	case *ast.Unlisten:
+		s.listen(st.Channel.Name, false)
 		return done("UNLISTEN")
 	case *ast.Notify:
+		if err := s.notify(st.Channel.Name, st.Payload); err != nil {
+			return nil, err
+		}
 		return done("NOTIFY")
 	case *ast.Checkpoint:
 		return done("CHECKPOINT")
@@ -314,6 +319,11 @@ func (s *Session) showName(name string) (string, error) {
 		return d.Name, nil
 	}
 	if _, ok := s.set.get(name); ok {
+		s.set.mu.RLock()
+		defer s.set.mu.RUnlock()
+		if n, ok := s.set.known[strings.ToLower(name)]; ok {
+			return n, nil
+		}
 		return name, nil
 	}
 	return "", unknownSetting(name)
@@ -325,6 +335,9 @@ func (s *Session) runShow(st *ast.Show) (*running, error) {
 		var rows [][]types.Datum
 		for i := range s.set.reg.list {
 			d := &s.set.reg.list[i]
+			if d.Unlisted {
+				continue
+			}
 			v, _ := s.set.get(d.Name)
 			rows = append(rows, []types.Datum{d.Name, v, d.Doc})
 		}
@@ -415,6 +428,8 @@ func (s *Session) runDiscard(ctx context.Context, st *ast.Discard) (*running, er
 			}
 		}
 		clear(s.stmts)
+		s.unlistenAll()
+		s.unlockAll()
 		_ = s.set.reset("session_authorization", false)
 		_ = s.set.reset("role", false)
 		s.set.resetAll()

@@ -3,6 +3,7 @@ package pgwire
 import (
 	"context"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -67,6 +68,13 @@ type conn struct {
 	// (soft), or at once (hard).
 	ask  atomic.Pointer[pgerr.Error]
 	hard atomic.Bool
+
+	// news is set when the session has got notifications. While idle is set, which
+	// idleMu guards, they interrupt the read.
+	news    atomic.Bool
+	idleMu  sync.Mutex
+	idle    bool
+	listens bool // the session listens to something
 }
 
 type status struct{ name, value string }
@@ -187,14 +195,14 @@ func (c *conn) handle(typ byte, body []byte) error {
 // read waits for the next message. While it waits the connection is idle: an
 // idle limit and a soft interrupt may end it.
 func (c *conn) read() (byte, []byte, error) {
-	for {
-		var limit *pgerr.Error
-		var deadline time.Time
-		if l, ok := c.sess.(IdleLimiter); ok && !c.pipeline {
-			if d, e := l.IdleLimit(); d > 0 {
-				limit, deadline = e, time.Now().Add(d)
-			}
+	var limit *pgerr.Error
+	var deadline time.Time
+	if l, ok := c.sess.(IdleLimiter); ok && !c.pipeline {
+		if d, e := l.IdleLimit(); d > 0 {
+			limit, deadline = e, time.Now().Add(d)
 		}
+	}
+	for {
 		// The deadline first, then the question: interrupt does it the other way
 		// round, so one of the two sees the other.
 		if limit != nil || c.ask.Load() != nil {
@@ -203,21 +211,90 @@ func (c *conn) read() (byte, []byte, error) {
 		if e := c.ask.Load(); e != nil && (c.hard.Load() || (!c.pipeline && c.sess.TxStatus() == 'I')) {
 			return 0, nil, &fatalError{e}
 		}
+		if c.listens && !c.pipeline && c.sess.TxStatus() == 'I' {
+			if err := c.idling(); err != nil {
+				return 0, nil, err
+			}
+		}
 		typ, body, err := c.in.message()
+		if c.idle {
+			c.awake()
+		}
 		if limit != nil {
 			c.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // as above
 		}
 		if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
-			if c.ask.Load() != nil {
+			if c.ask.Load() != nil || c.news.Load() && (limit == nil || time.Now().Before(deadline)) {
 				continue
 			}
-			if limit != nil {
+			if limit != nil && !time.Now().Before(deadline) {
 				limit.Severity = "FATAL"
 				return 0, nil, &fatalError{limit}
 			}
 			continue // the rest of an interruption that is over
 		}
 		return typ, body, err
+	}
+}
+
+// notified is told of notifications, by whichever goroutine sends them. They go out
+// before the next ReadyForQuery outside of a transaction, or at once when the
+// connection waits for its client there.
+func (c *conn) notified() {
+	c.news.Store(true)
+	c.idleMu.Lock()
+	defer c.idleMu.Unlock()
+	if c.idle {
+		c.ncMu.Lock()
+		defer c.ncMu.Unlock()
+		c.nc.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a closed socket needs no interruption
+	}
+}
+
+// notify appends the notifications that have come.
+func (c *conn) notify() {
+	l, ok := c.sess.(Listener)
+	if !ok {
+		return
+	}
+	c.news.Store(false)
+	var list []engine.Notification
+	list, c.listens = l.Notifications()
+	for _, n := range list {
+		pos := c.out.begin('A')
+		c.out.buf = binary.BigEndian.AppendUint32(c.out.buf, uint32(n.PID))
+		c.out.buf = append(append(c.out.buf, n.Channel...), 0)
+		c.out.buf = append(append(c.out.buf, n.Payload...), 0)
+		c.out.finish(pos)
+	}
+}
+
+// idling says that the connection waits for its client outside of a transaction,
+// where notifications may interrupt it, and sends those that have come. awake ends
+// it.
+func (c *conn) idling() error {
+	for {
+		c.idleMu.Lock()
+		if !c.news.Load() {
+			c.idle = true
+			c.idleMu.Unlock()
+			return nil
+		}
+		c.idleMu.Unlock()
+		c.notify()
+		if err := c.out.flush(); err != nil {
+			return err
+		}
+	}
+}
+
+// awake ends idling: from now on notifications wait.
+func (c *conn) awake() {
+	c.idleMu.Lock()
+	c.idle = false
+	c.idleMu.Unlock()
+	if c.ask.Load() == nil {
+		c.nc.SetReadDeadline(time.Time{}) //nolint:errcheck // a closed socket fails at the read
 	}
 }
 

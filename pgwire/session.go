@@ -83,6 +83,16 @@ type Terminable interface {
 	OnTerminate(end func())
 }
 
+// Listener is a session that NOTIFY reaches.
+type Listener interface {
+	// OnNotify hands over, once, the function that tells the connection that
+	// messages have come. It may be called from any goroutine and does not block.
+	OnNotify(wake func())
+	// Notifications takes the messages that have come; listening says whether more
+	// may come.
+	Notifications() (list []engine.Notification, listening bool)
+}
+
 // Styler is a session that keeps the style of its text settings ready.
 type Styler interface {
 	TextStyle() *pgtext.Style

@@ -291,6 +291,9 @@ func (c *conn) open() error {
 	if t, ok := s.(Terminable); ok {
 		t.OnTerminate(func() { c.interrupt(shuttingDown(), true) })
 	}
+	if l, ok := s.(Listener); ok {
+		l.OnNotify(c.notified)
+	}
 	c.out.send(&pgproto3.AuthenticationOk{})
 	c.greet(s.ParameterStatuses())
 	pid, secret := s.Key()
@@ -350,6 +353,9 @@ func (c *conn) parameterStatus(name, value string) {
 // ready sends what waits for the end of a statement or pipeline, then
 // ReadyForQuery.
 func (c *conn) ready() error {
+	if c.news.Load() && c.sess.TxStatus() == 'I' {
+		c.notify()
+	}
 	for _, p := range c.pending {
 		c.parameterStatus(p.name, p.value)
 	}

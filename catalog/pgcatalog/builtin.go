@@ -42,6 +42,7 @@ func fills() map[string]func(*Filler) error {
 		"pg_catalog.pg_cursors":               fillCursors,
 		"pg_catalog.pg_prepared_statements":   fillPrepared,
 		"pg_catalog.pg_stat_activity":         fillActivity,
+		"pg_catalog.pg_locks":                 fillLocks,
 		"pg_catalog.pg_stat_all_tables":       fillStatTables,
 		"pg_catalog.pg_stat_database":         fillStatDatabase,
 		"pg_catalog.pg_stat_gssapi":           fillGSSAPI,

@@ -30,6 +30,8 @@ type Sources interface {
 	Roles() []Role
 	// EnabledRole reports whether the current user has a role's privileges.
 	EnabledRole(oid uint32) bool
+	// Locks feeds pg_locks.
+	Locks() []Lock
 	// Prepared feeds pg_prepared_statements.
 	Prepared() []PreparedStatement
 	// Cursors feeds pg_cursors.
@@ -72,6 +74,18 @@ type SessionTLS struct {
 	Version, Cipher            string
 	Bits                       int
 	ClientDN, Serial, IssuerDN string
+}
+
+// Lock is one row of pg_locks.
+type Lock struct {
+	Type       string // relation, tuple or advisory
+	Table      string // schema.table, with $branch_name; "" for advisory locks
+	Class, Obj uint32 // of advisory locks, with Sub
+	Sub        int16
+	PID        int32 // 0 = the server's own work
+	Mode       string
+	Granted    bool
+	Since      time.Time // of a wait; zero = granted
 }
 
 // Role is one row of pg_roles.

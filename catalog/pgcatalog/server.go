@@ -1,6 +1,7 @@
 package pgcatalog
 
 import (
+	"strings"
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
@@ -44,9 +45,31 @@ func fillSettings(f *Filler) error {
 		if len(s.Enum) > 0 {
 			enum = s.Enum
 		}
-		f.Row("name", s.Name, "setting", s.Value, "unit", orNull(s.Unit), "category", s.Category, "short_desc", s.Description,
+		f.Row("name", s.Name, "setting", s.Value, "unit", orNull(s.Unit), "category", s.Category, "short_desc", orNull(s.Description),
 			"context", s.Context, "vartype", s.VarType, "source", s.Source, "min_val", orNull(s.Min), "max_val", orNull(s.Max),
 			"enumvals", enum, "boot_val", s.Boot, "reset_val", s.Reset, "pending_restart", s.PendingRestart)
+	}
+	return nil
+}
+
+// fillLocks shows locks of tables, of rows (by their table) and advisory ones.
+// Nobody has a virtual transaction id.
+func fillLocks(f *Filler) error {
+	for _, l := range f.Src.Locks() {
+		var rel, class, obj, sub, since any
+		if l.Type == "advisory" {
+			class, obj, sub = l.Class, l.Obj, l.Sub
+		} else if schema, name, ok := strings.Cut(l.Table, "."); ok {
+			name, _, _ = strings.Cut(name, "$")
+			if oid, ok := ByName(f.Ctx, f.Src, schema, name); ok {
+				rel = oid
+			}
+		}
+		if !l.Since.IsZero() {
+			since = l.Since
+		}
+		f.Row("locktype", l.Type, "database", databaseOID, "relation", rel, "classid", class, "objid", obj, "objsubid", sub,
+			"pid", l.PID, "mode", l.Mode, "granted", l.Granted, "fastpath", false, "waitstart", since)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,6 +26,9 @@ type Client struct {
 	t  testing.TB
 	NC net.Conn // with a deadline of half a minute
 	br *bufio.Reader
+	// PID and Secret are those of BackendKeyData.
+	PID, Secret uint32
+	names       map[uint32]string // process ids that are shown by name; nil = none
 }
 
 // Dial connects; the connection is closed when the test ends.
@@ -92,7 +96,27 @@ func (c *Client) Next() string {
 	if _, err := io.ReadFull(c.br, body); err != nil {
 		c.t.Fatal("read: ", err)
 	}
-	return show(head[0], body)
+	if head[0] == 'K' && len(body) == 8 {
+		c.PID, c.Secret = binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:])
+	}
+	return c.named(show(head[0], body))
+}
+
+var process = regexp.MustCompile(`([Pp]rocess |^NotificationResponse )(\d+)`)
+
+// named puts names in the place of process ids, which differ from run to run.
+func (c *Client) named(m string) string {
+	if len(c.names) == 0 {
+		return m
+	}
+	return process.ReplaceAllStringFunc(m, func(x string) string {
+		i := strings.LastIndexByte(x, ' ') + 1
+		pid, _ := strconv.ParseUint(x[i:], 10, 32)
+		if n, ok := c.names[uint32(pid)]; ok {
+			return x[:i] + n
+		}
+		return x
+	})
 }
 
 // Until reads up to a message whose name is one of names, or the end.
@@ -161,6 +185,8 @@ func show(typ byte, b []byte) string {
 		return "ParameterStatus " + str() + "=" + str()
 	case 'K':
 		return fmt.Sprintf("BackendKeyData pid secret:%d", len(b)-4)
+	case 'A':
+		return fmt.Sprintf("NotificationResponse %d %s %q", be.Uint32(b), func() string { b = b[4:]; return str() }(), str())
 	case 'R':
 		return fmt.Sprintf("Authentication %d", be.Uint32(b))
 	case 'v':
@@ -314,22 +340,77 @@ func EncodeLine(line string) ([]byte, error) {
 // Play runs a transcript on a connection and returns it with the answers that
 // came: blocks of frontend messages, "----" and the answers, divided by blank
 // lines. Answers are read up to ReadyForQuery, or to what a line "until ..."
-// names.
+// names ("until -" reads nothing).
 func Play(t testing.TB, c *Client, src string) string {
+	return PlayAll(t, func(...string) *Client { return c }, src)
+}
+
+// PlayAll is Play with several connections, which open makes of further start-up
+// parameters, logged in. A block that begins with "as NAME" is another
+// connection's; words after the name are parameters of its first use, name=value
+// with + for a blank. Without such a line it is that of the connection "a". In the
+// answers process ids have these names.
+//
+// A line "wait QUERY" asks on a connection of its own until the query answers t:
+// for what another connection does in the meantime. "cancel NAME" sends a
+// CancelRequest for a connection.
+func PlayAll(t testing.TB, open func(params ...string) *Client, src string) string {
+	names, conns := map[uint32]string{}, map[string]*Client{}
+	conn := func(name string, params ...string) *Client {
+		c := conns[name]
+		if c == nil {
+			c = open(params...)
+			c.names = names
+			if c.PID != 0 {
+				names[c.PID] = name
+			}
+			conns[name] = c
+		}
+		return c
+	}
 	var out strings.Builder
+	ended := false
+	defer func() {
+		if !ended {
+			t.Log("the transcript came to this point:\n", out.String())
+		}
+	}()
 	for _, block := range strings.Split(strings.TrimRight(src, "\n"), "\n\n") {
 		sent, _, _ := strings.Cut(block, "\n----")
 		fmt.Fprintln(&out, sent)
 		var msg []byte
 		until := []string{"ReadyForQuery"}
 		comment := true
+		var c *Client
 		for _, line := range strings.Split(sent, "\n") {
 			if strings.HasPrefix(line, "#") || line == "" {
 				continue
 			}
+			cmd, rest, _ := strings.Cut(line, " ")
+			switch cmd {
+			case "as":
+				w := strings.Fields(rest)
+				var params []string
+				for _, p := range w[1:] {
+					k, v, _ := strings.Cut(p, "=")
+					params = append(params, k, strings.ReplaceAll(v, "+", " "))
+				}
+				c = conn(w[0], params...)
+				continue
+			case "wait":
+				await(t, open(), rest)
+				continue
+			case "cancel":
+				x := conn(rest)
+				k := Dial(t, x.NC.RemoteAddr().String())
+				b := binary.BigEndian.AppendUint32([]byte{0, 0, 0, 16}, 80877102)
+				k.Write(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, x.PID), x.Secret))
+				k.Until("closed")
+				continue
+			}
 			comment = false
-			if u, ok := strings.CutPrefix(line, "until "); ok {
-				until = strings.Fields(u)
+			if cmd == "until" {
+				until = strings.Fields(rest)
 				continue
 			}
 			b, err := EncodeLine(line)
@@ -339,15 +420,42 @@ func Play(t testing.TB, c *Client, src string) string {
 			msg = append(msg, b...)
 		}
 		if !comment {
-			c.Write(msg)
+			if c == nil {
+				c = conn("a")
+			}
+			if len(msg) > 0 {
+				c.Write(msg)
+			}
 			fmt.Fprintln(&out, "----")
-			for _, m := range c.Until(until...) {
-				fmt.Fprintln(&out, m)
+			if until[0] != "-" {
+				for _, m := range c.Until(until...) {
+					fmt.Fprintln(&out, m)
+				}
 			}
 		}
 		fmt.Fprintln(&out)
 	}
+	ended = true
 	return strings.TrimRight(out.String(), "\n") + "\n"
+}
+
+// await asks until the query's first answer is t.
+func await(t testing.TB, c *Client, sql string) {
+	t.Helper()
+	defer c.NC.Close() //nolint:errcheck // it has said what it had to
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		c.Write(Frame('Q', append([]byte(sql), 0)...))
+		var got []string
+		for _, m := range c.Until("ReadyForQuery", "closed") {
+			if m == `DataRow "t"` {
+				return
+			}
+			got = append(got, m)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is not true: %q", sql, got)
+		}
+	}
 }
 
 // Diff shows the blocks of two runs of a transcript that differ: the messages

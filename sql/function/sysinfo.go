@@ -129,9 +129,15 @@ func systemInfo() []*Overload {
 		if a[0] == nil {
 			return nil, pgerr.New(pgerr.NullValueNotAllowed, "SET requires parameter name")
 		}
-		v, _ := a[1].(string)
 		local, _ := a[2].(bool)
-		if err := c.Env.SetSetting(a[0].(string), v, local); err != nil {
+		v, ok := a[1].(string)
+		if r, can := c.Env.(interface {
+			ResetSetting(name string, local bool) error
+		}); can && !ok {
+			if err := r.ResetSetting(a[0].(string), local); err != nil {
+				return nil, err
+			}
+		} else if err := c.Env.SetSetting(a[0].(string), v, local); err != nil {
 			return nil, err
 		}
 		now, _ := c.Env.Setting(a[0].(string))
@@ -294,7 +300,6 @@ func systemInfo() []*Overload {
 		sys("pg_indexam_has_property", true, b, ts(oid, txt), constant(true)),
 		sys("pg_stat_get_numscans", true, tInt8, ts(oid), constant(int64(0))),
 		sys("pg_stat_get_live_tuples", true, tInt8, ts(oid), constant(int64(0))),
-		sys("pg_blocking_pids", true, types.ArrayOf(tInt4), ts(tInt4), constant([]types.Datum{})),
 		sys("pg_jit_available", false, b, none, constant(false)),
 		sys("pg_get_replica_identity_index", true, reg(types.RegClass), ts(reg(types.RegClass)), constant(nil)),
 		sys("pg_partition_root", true, reg(types.RegClass), ts(reg(types.RegClass)), constant(nil)),
@@ -354,10 +359,19 @@ func systemInfo() []*Overload {
 		{"pg_stat_statements_reset", void, none}, {"pg_stat_statements_reset", void, ts(oid)}, {"pg_stat_statements_reset", void, ts(oid, oid)},
 		{"pg_stat_statements_reset", void, ts(oid, oid, tInt8)}, {"pg_stat_reset", void, none}, {"pg_stat_reset_single_table_counters", void, ts(oid)},
 		{"pg_stat_reset_shared", void, ts(txt)}, {"pg_stat_reset_slru", void, ts(txt)}, {"pg_stat_clear_snapshot", void, none},
-		{"pg_reload_conf", b, none}, {"pg_rotate_logfile", b, none}, {"pg_notify", void, ts(txt, txt)},
+		{"pg_reload_conf", b, none}, {"pg_rotate_logfile", b, none}, {"pg_notification_queue_usage", tF8, none},
 	} {
 		add(vol(sys(a.name, true, a.ret, a.args, nil), action(a.name), true))
 	}
+	add(vol(sys("pg_notify", false, void, ts(txt, txt), nil), action("pg_notify"), false))
+	add(vol(sys("pg_blocking_pids", true, types.ArrayOf(tInt4), ts(tInt4), nil), action("pg_blocking_pids"), true))
+	channels := setFn("pg_listening_channels", txt, func(c *Call, _ []types.Datum) (SetReader, error) {
+		v, err := action("pg_listening_channels")(c, nil)
+		list, _ := v.([]types.Datum)
+		return &listReader{t: txt, vals: list}, err
+	}, "The channels that the session listens to.")
+	channels.Volatility = Stable
+	add(channels)
 	for _, args := range [][]types.Type{ts(tInt8), ts(tInt4, tInt4)} {
 		for _, n := range []string{"pg_advisory_lock", "pg_advisory_lock_shared", "pg_advisory_xact_lock", "pg_advisory_xact_lock_shared"} {
 			add(vol(sys(n, true, void, args, nil), action(n), true))

@@ -25,7 +25,7 @@ func TestTranscripts(t *testing.T) {
 		t.Fatal("no transcripts: ", err)
 	}
 	if dsn := os.Getenv("PAIMON_SQL_PG"); dsn != "" {
-		u, err := url.Parse(dsn)
+		u, err := url.Parse(dsnURL(dsn))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,12 +49,15 @@ func play(t *testing.T, files []string, addr, user, database string, write bool)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := wiretest.Dial(t, addr)
-			greeting := c.Login("user", user, "database", database, "client_encoding", "UTF8", "TimeZone", "UTC")
-			if last := greeting[len(greeting)-1]; last != "ReadyForQuery I" {
-				t.Fatal("login: ", last)
+			open := func(params ...string) *wiretest.Client {
+				c := wiretest.Dial(t, addr)
+				greeting := c.Login(append([]string{"user", user, "database", database, "client_encoding", "UTF8", "TimeZone", "UTC"}, params...)...)
+				if last := greeting[len(greeting)-1]; last != "ReadyForQuery I" {
+					t.Fatal("login: ", last)
+				}
+				return c
 			}
-			got := wiretest.Play(t, c, string(src))
+			got := wiretest.PlayAll(t, open, string(src))
 			if write {
 				if err := os.WriteFile(f, []byte(got), 0o644); err != nil {
 					t.Fatal(err)
@@ -91,4 +94,17 @@ func TestGreeting(t *testing.T) {
 	if i != len(want) {
 		t.Errorf("%d settings, %d expected", i, len(want))
 	}
+}
+
+// dsnURL makes a URL of a connection string of words, name=value.
+func dsnURL(dsn string) string {
+	if strings.Contains(dsn, "://") {
+		return dsn
+	}
+	v := map[string]string{"host": "127.0.0.1", "port": "5432", "user": "postgres", "dbname": "postgres"}
+	for _, w := range strings.Fields(dsn) {
+		k, x, _ := strings.Cut(w, "=")
+		v[k] = x
+	}
+	return "postgres://" + v["user"] + "@" + v["host"] + ":" + v["port"] + "/" + v["dbname"]
 }
