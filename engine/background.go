@@ -149,7 +149,7 @@ func (e *Engine) startMaintenance() {
 	m.wake = make(chan struct{}, 1)
 	m.stats = maintenanceStats{
 		compactions: metrics.NewCounter("paimon_sql_engine_compactions_total", "Compactions that published a snapshot."),
-		compacted:   metrics.NewCounter("paimon_sql_engine_compaction_written_bytes", "Bytes that compactions wrote."),
+		compacted:   metrics.NewCounter("paimon_sql_engine_compaction_written_bytes_total", "Bytes that compactions wrote."),
 		expired:     metrics.NewCounter("paimon_sql_engine_expired_snapshots_total", "Snapshots expired in the background."),
 		failures:    metrics.NewCounter("paimon_sql_engine_maintenance_failures_total", "Background jobs that failed."),
 		stalls:      metrics.NewCounter("paimon_sql_engine_write_stalls_total", "Writers that had to wait for compaction."),

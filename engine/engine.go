@@ -213,6 +213,18 @@ func (e *Engine) register() {
 		defer e.mu.Unlock()
 		return float64(len(e.sessions))
 	})
+	metrics.NewGaugeFunc("paimon_sql_engine_active_count", "Sessions that run a statement now.", func() float64 {
+		n := 0
+		for _, s := range e.list() {
+			s.mu.Lock()
+			if s.running != nil {
+				n++
+			}
+			s.mu.Unlock()
+		}
+		return float64(n)
+	})
+	metrics.NewCounterFunc("paimon_sql_engine_deadlocks_total", "Deadlocks that were found.", func() float64 { return float64(e.locks.deadlocks.Load()) })
 	metrics.NewGaugeFunc("paimon_sql_engine_memory_bytes", "Memory charged by queries now.", func() float64 { return float64(e.root.Used()) })
 	metrics.NewGaugeFunc("paimon_sql_engine_memory_peak_bytes", "The most memory that was ever charged.", func() float64 { return float64(e.root.Peak()) })
 	metrics.NewGaugeFunc("paimon_sql_engine_memory_limit_bytes", "The setting max_memory.", func() float64 { return float64(e.cfg.MaxMemory) })

@@ -159,6 +159,7 @@ func (s *Session) Run(ctx context.Context, pt *Portal, maxRows int, out ResultSi
 	} else {
 		rows, suspended, err = s.advance(ctx, pt, maxRows, out)
 	}
+	s.eng.stats.rows.Add(rows)
 	if err != nil || suspended {
 		return "", err
 	}

@@ -60,3 +60,14 @@ func (e *Engine) awaitsRestart(name string) bool {
 	p := e.pending.Load()
 	return p != nil && (*p)[name]
 }
+
+// CheckSettings says what is wrong with values of settings; nil = nothing.
+func CheckSettings(values ...map[string]string) error {
+	r := newRegistry()
+	for _, m := range values {
+		if _, err := r.normal(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}

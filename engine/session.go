@@ -436,6 +436,7 @@ func (s *Session) queryOne(ctx context.Context, st ast.Stmt, sql string, multi, 
 	s.passLaters(out)
 	tag := r.tag(sent)
 	rows = tagRows(tag)
+	s.eng.stats.rows.Add(sent)
 	r.close()
 	if s.tx.status == txImplicit && last {
 		if err := s.commit(ctx); err != nil {

@@ -171,6 +171,7 @@ func (c *conn) authenticate() error {
 	// A wrong guess costs time, the more the more there were; the answer for a
 	// user who does not exist waits as long.
 	if e.Code == pgerr.InvalidPassword || e.Code == pgerr.InvalidAuthorizationSpecification {
+		c.srv.authFailed.Add(1)
 		d := c.srv.guesses.failed((&Exchange{Remote: c.start.Remote}).Host())
 		c.log.Info("authentication failed", "user", c.start.User, "db", c.start.Database, "code", e.Code.String())
 		t := time.NewTimer(d)

@@ -44,6 +44,8 @@ type conn struct {
 	start  engine.Startup
 	tls    *tls.Config // of the encrypted connection
 
+	// late: it came while the server shuts down, and is told so.
+	late bool
 	// waiting: no session yet; since: when it was accepted. Both are guarded by
 	// Server.mu.
 	waiting bool
@@ -107,6 +109,17 @@ func (c *conn) interrupt(e *pgerr.Error, hard bool) {
 	c.ncMu.Lock()
 	defer c.ncMu.Unlock()
 	c.nc.SetReadDeadline(time.Unix(1, 0)) //nolint:errcheck // a closed socket needs no interruption
+}
+
+// giveUp closes the socket without a word. From any goroutine.
+func (c *conn) giveUp() {
+	c.ncMu.Lock()
+	defer c.ncMu.Unlock()
+	if t, ok := c.nc.(*tls.Conn); ok {
+		t.NetConn().Close() //nolint:errcheck // given up; the TLS layer would wait for its peer
+		return
+	}
+	c.nc.Close() //nolint:errcheck // given up
 }
 
 // serve runs the connection from the first byte to the last.

@@ -164,9 +164,19 @@ func TestShutdown(t *testing.T) {
 	if got := inTxn.Until("closed"); got[0] != "CommandComplete COMMIT" || got[2] != bye {
 		t.Errorf("in a transaction: %q", got)
 	}
-	if nc, err := net.Dial("tcp", addr); err == nil {
-		nc.Close()
-		t.Error("a new connection was accepted")
+	// Who comes late is told why, also when he asks for encryption first.
+	for _, ssl := range []bool{false, true} {
+		late := wiretest.Dial(t, addr)
+		if ssl {
+			late.Write([]byte{0, 0, 0, 8, 4, 210, 22, 47})
+			if b, err := late.ReadByte(); err != nil || b != 'N' {
+				t.Errorf("SSLRequest: %q %v", b, err)
+			}
+		}
+		late.Write(wiretest.StartupPacket(wiretest.Protocol30, "user", "u"))
+		if got := late.Until("closed"); got[0] != "ErrorResponse FATAL 57P03 the database system is shutting down" {
+			t.Errorf("a new connection: %q", got)
+		}
 	}
 	grace()
 	if got := busy.Until("closed"); got[0] != bye {

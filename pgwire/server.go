@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/metrics"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 )
 
@@ -72,12 +73,14 @@ type Server struct {
 	mu        sync.Mutex // guards what follows
 	listeners map[net.Listener]struct{}
 	conns     map[*conn]struct{}
+	late      map[*conn]struct{} // that came while the server shuts down
 	sessions  int
 	pending   int // connections that are no sessions yet
 	closing   bool
 	wg        sync.WaitGroup // connections being served
 
-	guesses guesses
+	guesses    guesses
+	authFailed *metrics.Counter
 }
 
 // NewServer makes a Server.
@@ -101,10 +104,12 @@ func NewServer(cfg Config) *Server {
 		cfg.Log = slog.Default()
 	}
 	return &Server{
-		guesses: guesses{base: cfg.FailDelay},
-		cfg:     cfg, log: cfg.Log,
+		guesses:    guesses{base: cfg.FailDelay},
+		authFailed: metrics.NewCounter("paimon_sql_pgwire_auth_failures_total", "Logins that were refused."),
+		cfg:        cfg, log: cfg.Log,
 		listeners: map[net.Listener]struct{}{},
 		conns:     map[*conn]struct{}{},
+		late:      map[*conn]struct{}{},
 	}
 }
 
@@ -165,20 +170,24 @@ func (s *Server) ServeConn(nc net.Conn) {
 	}
 	s.pending++
 	c.waiting, c.since = true, time.Now()
-	s.conns[c] = struct{}{}
-	s.wg.Add(1)
-	closing := s.closing
+	c.late = s.closing
+	if c.late {
+		s.late[c] = struct{}{}
+	} else {
+		s.conns[c] = struct{}{}
+		s.wg.Add(1) // the server does not wait for those that are late
+	}
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		delete(s.conns, c)
+		delete(s.late, c)
 		s.mu.Unlock()
 		s.settled(c)
-		s.wg.Done()
+		if !c.late {
+			s.wg.Done()
+		}
 	}()
-	if closing {
-		c.interrupt(shuttingDown(), false)
-	}
 	c.serve()
 }
 
@@ -207,13 +216,7 @@ func (s *Server) evict() bool {
 	oldest.waiting = false
 	s.pending--
 	oldest.cancel(errDone)
-	oldest.ncMu.Lock()
-	defer oldest.ncMu.Unlock()
-	if t, ok := oldest.nc.(*tls.Conn); ok {
-		t.NetConn().Close() //nolint:errcheck // given up; the TLS layer would wait for its peer
-		return true
-	}
-	oldest.nc.Close() //nolint:errcheck // given up
+	oldest.giveUp()
 	return true
 }
 
@@ -273,18 +276,16 @@ func shuttingDown() *pgerr.Error {
 		Message: "terminating connection due to administrator command"}
 }
 
-// Shutdown stops accepting, ends idle sessions with 57P01 and waits until the
-// others have finished their statement or transaction. When ctx is done they are
-// cancelled, too. It returns when no connection is left, with ctx's error if
-// some had to be cancelled.
+// Shutdown ends idle sessions with 57P01 and waits until the others have finished
+// their statement or transaction. When ctx is done they are cancelled, too. Who
+// connects meanwhile is told 57P03. It returns when no connection is left, with ctx's
+// error if some had to be cancelled.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
-	for l := range s.listeners {
-		l.Close() //nolint:errcheck // a listener has nothing to lose
-	}
 	s.interruptAll(false)
 	s.mu.Unlock()
+	defer s.closeListeners()
 
 	gone := make(chan struct{})
 	go func() {
@@ -306,12 +307,24 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		// client that does not read.
 		s.mu.Lock()
 		for c := range s.conns {
-			c.nc.Close() //nolint:errcheck // the connection is given up
+			c.giveUp()
 		}
 		s.mu.Unlock()
 		<-gone
 	}
 	return ctx.Err()
+}
+
+// closeListeners ends Serve, and the connections that came too late.
+func (s *Server) closeListeners() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for l := range s.listeners {
+		l.Close() //nolint:errcheck // a listener has nothing to lose
+	}
+	for c := range s.late {
+		c.giveUp()
+	}
 }
 
 func (s *Server) interruptAll(hard bool) {

@@ -30,6 +30,9 @@ const (
 func (c *conn) startup() error {
 	c.nc.SetDeadline(time.Now().Add(c.srv.startupTimeout())) //nolint:errcheck // a closed socket fails at the read
 	err := c.startupPackets()
+	if err == nil && c.late {
+		return fatal(pgerr.CannotConnectNow, "the database system is shutting down")
+	}
 	if err == nil {
 		err = c.authenticate()
 	}

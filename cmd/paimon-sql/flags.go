@@ -18,8 +18,9 @@ import (
 var errHelp = errors.New("help")
 
 // flags are those of one subcommand. A value comes from the command line, else
-// from the environment variable PAIMON_SQL_<NAME>, else from the YAML file that
-// --config names, else it is the default.
+// from the environment variable PAIMON_SQL_<NAME>, else from the file that
+// --config names (YAML, or the syntax of postgresql.conf where its name ends in
+// .conf), else it is the default.
 type flags struct {
 	*flag.FlagSet
 	a    *app
@@ -123,11 +124,14 @@ func (fs *flags) readFile() error {
 	if err != nil {
 		return usagef("configuration file: %v", err)
 	}
+	fs.file = map[string]any{}
+	if strings.HasSuffix(name, ".conf") {
+		return fs.readConf(name, string(b))
+	}
 	raw := map[string]any{}
 	if err := yaml.Unmarshal(b, &raw); err != nil {
 		return usagef("configuration file %s: %v", name, err)
 	}
-	fs.file = map[string]any{}
 	for k, v := range raw {
 		key := strings.ReplaceAll(k, "_", "-")
 		if fs.Lookup(key) == nil && !fileKeys[key] {
@@ -181,6 +185,13 @@ func (fs *flags) settings() (map[string]string, error) {
 		return nil, usagef("configuration file: settings is not a map")
 	}
 	return out, nil
+}
+
+// names lists the flags.
+func (fs *flags) names() []string {
+	var out []string
+	fs.VisitAll(func(f *flag.Flag) { out = append(out, f.Name) })
+	return out
 }
 
 func (fs *flags) value(name string) string { return fs.Lookup(name).Value.String() }

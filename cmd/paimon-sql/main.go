@@ -118,8 +118,9 @@ func untilSignal(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 }
 
-// onHangup calls f at each SIGHUP until the returned function is called.
-func (a *app) onHangup(f func()) (stop func()) {
+// onHangup calls f at each SIGHUP, and when asked is sent to, until the returned
+// function is called.
+func (a *app) onHangup(asked <-chan struct{}, f func()) (stop func()) {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)
 	done := make(chan struct{})
@@ -127,6 +128,8 @@ func (a *app) onHangup(f func()) (stop func()) {
 		for {
 			select {
 			case <-c:
+				f()
+			case <-asked:
 				f()
 			case <-done:
 				return

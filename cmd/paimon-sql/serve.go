@@ -8,19 +8,16 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/pprof"
 	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"syscall"
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/engine"
 	"github.com/paimon-sql/paimon-sql/internal/cores"
 	"github.com/paimon-sql/paimon-sql/internal/demo"
-	"github.com/paimon-sql/paimon-sql/internal/metrics"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/pgwire"
 )
@@ -48,13 +45,15 @@ func (b backend) Open(ctx context.Context, s engine.Startup) (pgwire.Session, er
 
 func (b backend) Cancel(pid int32, secret uint32) { b.e.Cancel(pid, secret) }
 
-func (a *app) serve(ctx context.Context, args []string) error {
-	fs := newFlags(a, "serve")
+// serveFlags are the flags of serve; set takes the values of --set.
+func serveFlags(a *app) (fs *flags, set pairs) {
+	fs = newFlags(a, "serve")
 	fs.String("warehouse", "", "path or URI of the warehouse")
 	fs.String("listen", "127.0.0.1:5432", "address for PostgreSQL clients")
 	fs.String("http-listen", "", "address for /metrics, /healthz and /readyz; empty = none")
 	fs.Bool("http-pprof", false, "also serve /debug/pprof on --http-listen")
-	fs.String("config", "", "YAML file of these flags and of settings")
+	fs.String("config", "", "file of these flags and of settings: YAML, or as postgresql.conf when its name ends in .conf")
+	fs.Bool("check-config", false, "say what is wrong with flags and configuration file, and end")
 	fs.String("memory", "", "memory that all queries may use, such as 4GB; empty = half of the machine's")
 	fs.Int("max-connections", 100, "connections at once")
 	fs.Int("cpus", 0, "CPU slots of queries; 0 = all")
@@ -67,21 +66,48 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	fs.String("tls-client-ca", "", "PEM file of the authorities that sign clients' certificates")
 	fs.String("hba-file", "", "file of access rules in the format of pg_hba.conf")
 	fs.String("password-file", "", "file that holds the password of the user paimon")
-	fs.Duration("grace-period", 30*time.Second, "how long a shutdown waits for statements")
+	fs.Duration("grace-period", 30*time.Second, "how long a shutdown waits for statements and transactions")
+	fs.Duration("shutdown-delay", 0, "how long a shutdown still lets clients in after /readyz has begun to fail")
 	fs.Bool("next-free-port", false, "take the next free port when the one of --listen is in use")
 	fs.Bool("hints", false, "print how to connect, and queries to try on the demo tables")
 	fs.String("log-level", "info", "debug, info, warn or error")
 	fs.String("log-format", "text", "text or json")
-	set := pairs{}
+	set = pairs{}
 	fs.Var(set, "set", "default of a setting, name=value; may be repeated")
+	return fs, set
+}
+
+// serving is a server that runs, as far as a reload concerns it.
+type serving struct {
+	a      *app
+	args   []string
+	fs     *flags // as they were read last
+	log    *slog.Logger
+	level  *slog.LevelVar
+	access *auth
+	certs  *tlsFiles // nil: no TLS
+	e      *engine.Engine
+	ready  readiness
+
+	mu           sync.Mutex // guards grace and delay
+	grace, delay time.Duration
+}
+
+func (a *app) serve(ctx context.Context, args []string) error {
+	fs, set := serveFlags(a)
 	if err := fs.parse(args); err != nil {
 		return err
 	}
 	if fs.value("warehouse") == "" {
 		return usagef("--warehouse is missing")
 	}
-	log, err := logger(a.err, fs.value("log-level"), fs.value("log-format"))
-	if err != nil {
+	v := &serving{a: a, args: args, fs: fs, level: &slog.LevelVar{}}
+	var err error
+	if v.log, err = levelLogger(a.err, v.level, fs.value("log-level"), fs.value("log-format")); err != nil {
+		return err
+	}
+	log := v.log
+	if err := v.times(fs); err != nil {
 		return err
 	}
 	password, err := a.password(fs)
@@ -92,6 +118,7 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return usagef("--hba-file: %v", err)
 	}
+	v.access = access
 	if err := checkAddress(fs.value("listen")); err != nil {
 		return usagef("--listen: %v", err)
 	}
@@ -109,12 +136,20 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	if certs != nil {
 		cfg.TLSNow = certs.config
 	}
+	v.certs = certs
 	if fs.on("tls-required") && certs == nil {
 		return usagef("--tls-required needs --tls-cert and --tls-key")
 	}
 	ec, err := engineConfig(fs, set, log)
 	if err != nil {
 		return err
+	}
+	if err := engine.CheckSettings(ec.FileSettings, ec.Settings); err != nil {
+		return usagef("%s", errorText(err))
+	}
+	if fs.on("check-config") {
+		fmt.Fprintln(a.out, "the configuration is right")
+		return nil
 	}
 	ec.AnyDatabase = access.open()
 	ec.Maintain = true
@@ -134,6 +169,13 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	if certs != nil {
 		ec.Settings["ssl"] = "on"
 	}
+	reloads := make(chan struct{}, 1)
+	ec.ReloadConf = func() {
+		select {
+		case reloads <- struct{}{}:
+		default: // one is waiting already
+		}
+	}
 	cores.Spare()
 	ctx, stop := untilSignal(ctx)
 	defer stop()
@@ -143,28 +185,19 @@ func (a *app) serve(ctx context.Context, args []string) error {
 		return err
 	}
 	defer e.Close() //nolint:errcheck // nothing is left to lose
+	v.e = e
+	v.ready.probe = func(ctx context.Context) error { return reachable(ctx, e) }
 	cfg.Backend = backend{e}
 	access.rolesOf(e)
-	defer a.onHangup(func() {
-		reload := func(what string, f func() error) {
-			if err := f(); err != nil {
-				log.Error("reload: the old ones stay", "what", what, "err", err)
-			} else {
-				log.Info("reloaded", "what", what)
-			}
-		}
-		if access.file != "" {
-			reload("access rules", access.reload)
-		}
-		if certs != nil {
-			reload("TLS files", certs.reload)
-		}
-	})()
+	defer a.onHangup(reloads, v.reload)()
 	srv := pgwire.NewServer(cfg)
+	serveMetrics(&v.ready, srv)
 
-	var ready atomic.Bool
 	if addr := fs.value("http-listen"); addr != "" {
-		hs, err := serveHTTP(addr, &ready, fs.on("http-pprof"), log)
+		if ok, _ := loopback(addr); !ok && fs.on("http-pprof") {
+			log.Warn("profiles are open to everybody who reaches --http-listen, and show what is in memory", "addr", addr)
+		}
+		hs, err := serveHTTP(addr, &v.ready, fs.on("http-pprof"), log)
 		if err != nil {
 			l.Close() //nolint:errcheck // nothing was served
 			return err
@@ -173,8 +206,9 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
-	ready.Store(true)
+	v.ready.on.Store(true)
 	fmt.Fprintf(a.out, "paimon-sql %s: listening on %s, warehouse %s\n", version, l.Addr(), ec.Warehouse)
+	v.a.notify("READY=1", log)
 	if fs.on("hints") {
 		user := "paimon"
 		fmt.Fprintf(a.out, "\n  psql -h %s -p %s -U %s paimon\n\n", hostForClients(host), port, user)
@@ -189,11 +223,14 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	case <-ctx.Done():
 	}
 	stop() // a second signal ends the process at once
-	ready.Store(false)
-	log.Info("shutting down")
-	grace, err := time.ParseDuration(fs.value("grace-period"))
-	if err != nil {
-		return err
+	v.ready.on.Store(false)
+	v.mu.Lock()
+	grace, delay := v.grace, v.delay
+	v.mu.Unlock()
+	v.a.notify("STOPPING=1", log)
+	log.Info("shutting down", "sessions", srv.Sessions(), "delay", delay.String(), "grace", grace.String())
+	if delay > 0 {
+		time.Sleep(delay) // whoever asks /readyz is to see it before clients are refused
 	}
 	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -203,17 +240,83 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	return nil
 }
 
+// times reads the durations of a shutdown.
+func (v *serving) times(fs *flags) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var err error
+	if v.grace, err = time.ParseDuration(fs.value("grace-period")); err != nil {
+		return err
+	}
+	v.delay, err = time.ParseDuration(fs.value("shutdown-delay"))
+	return err
+}
+
+// reloadable are the flags that a reload changes, settings apart.
+var reloadable = map[string]bool{"log-level": true, "grace-period": true, "shutdown-delay": true}
+
+// reload is what SIGHUP and pg_reload_conf() do: the configuration file, the access
+// rules and the TLS files are read again. What is wrong stays as it was, part by
+// part; what cannot change without a restart is named in the log.
+func (v *serving) reload() {
+	v.a.notify("RELOADING=1", v.log)
+	defer v.a.notify("READY=1", v.log)
+	part := func(what string, f func() error) {
+		if err := f(); err != nil {
+			v.log.Error("reload: the old ones stay", "what", what, "err", err)
+		} else {
+			v.log.Info("reloaded", "what", what)
+		}
+	}
+	if v.fs.value("config") != "" {
+		part("configuration file", v.reloadFile)
+	}
+	if v.access.file != "" {
+		part("access rules", v.access.reload)
+	}
+	if v.certs != nil {
+		part("TLS files", v.certs.reload)
+	}
+}
+
+func (v *serving) reloadFile() error {
+	fs, _ := serveFlags(v.a)
+	if err := fs.parse(v.args); err != nil {
+		return err
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(fs.value("log-level"))); err != nil {
+		return fmt.Errorf("log-level: %q is none of debug, info, warn, error", fs.value("log-level"))
+	}
+	file, err := fs.settings()
+	if err != nil {
+		return err
+	}
+	waiting, err := v.e.Reload(file)
+	if err != nil {
+		return err
+	}
+	for _, name := range changedFlags(v.fs, fs) {
+		if !reloadable[name] && name != "set" {
+			waiting = append(waiting, name)
+		}
+	}
+	if len(waiting) > 0 {
+		v.log.Warn("some values of the configuration file need a restart", "names", strings.Join(waiting, ", "))
+	}
+	v.level.Set(level)
+	return v.times(fs)
+}
+
 // engineConfig turns flags into what an engine is made of.
 func engineConfig(fs *flags, set pairs, log *slog.Logger) (engine.Config, error) {
 	c := engine.Config{Warehouse: fs.value("warehouse"), Version: strings.TrimPrefix(version, "v"), Log: log, Settings: map[string]string{}}
-	m, err := fs.settings()
-	if err != nil {
+	var err error
+	if c.FileSettings, err = fs.settings(); err != nil {
 		return c, err
 	}
-	for _, src := range []map[string]string{m, set} {
-		for k, v := range src {
-			c.Settings[k] = v
-		}
+	for k, v := range set {
+		c.Settings[k] = v
 	}
 	if v := fs.value("memory"); v != "" {
 		n, err := sizeValue(v)
@@ -330,46 +433,18 @@ func listen(addr string, next bool) (net.Listener, error) {
 	return nil, err
 }
 
-// serveHTTP serves metrics and health.
-func serveHTTP(addr string, ready *atomic.Bool, prof bool, log *slog.Logger) (*http.Server, error) {
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, err
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		metrics.Write(w)
-	})
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !ready.Load() {
-			http.Error(w, "not ready", http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ready")
-	})
-	if prof {
-		mux.HandleFunc("/debug/pprof/", pprof.Index)
-		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	}
-	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			log.Error("http", "err", err)
-		}
-	}()
-	return s, nil
+func logger(w io.Writer, level, format string) (*slog.Logger, error) {
+	return levelLogger(w, &slog.LevelVar{}, level, format)
 }
 
-func logger(w io.Writer, level, format string) (*slog.Logger, error) {
+// levelLogger is a logger whose level can change.
+func levelLogger(w io.Writer, now *slog.LevelVar, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, usagef("--log-level: %q is none of debug, info, warn, error", level)
 	}
-	o := &slog.HandlerOptions{Level: l}
+	now.Set(l)
+	o := &slog.HandlerOptions{Level: now}
 	switch format {
 	case "text":
 		return slog.New(slog.NewTextHandler(w, o)), nil

@@ -105,15 +105,22 @@ func (v *CounterVec) write(w io.Writer, name string) {
 
 // gaugeFunc reads its value when it is asked.
 type gaugeFunc struct {
-	f atomic.Pointer[func() float64]
+	typ string
+	f   atomic.Pointer[func() float64]
+}
+
+// NewCounterFunc registers a counter that is kept elsewhere; a later one of the same
+// name replaces it.
+func NewCounterFunc(name, help string, f func() float64) {
+	register(name, help, &gaugeFunc{typ: "counter"}).(*gaugeFunc).f.Store(&f)
 }
 
 // NewGaugeFunc registers a gauge; a later one of the same name replaces it.
 func NewGaugeFunc(name, help string, f func() float64) {
-	register(name, help, &gaugeFunc{}).(*gaugeFunc).f.Store(&f)
+	register(name, help, &gaugeFunc{typ: "gauge"}).(*gaugeFunc).f.Store(&f)
 }
 
-func (g *gaugeFunc) kind() string { return "gauge" }
+func (g *gaugeFunc) kind() string { return g.typ }
 
 func (g *gaugeFunc) write(w io.Writer, name string) {
 	if f := g.f.Load(); f != nil {
@@ -203,6 +210,28 @@ func Write(w io.Writer) {
 		fmt.Fprintf(w, "# HELP %s %s\n# TYPE %s %s\n", f.name, strings.ReplaceAll(f.help, "\n", " "), f.name, f.m.kind())
 		f.m.write(w, f.name)
 	}
+}
+
+// Description is what Describe says of a metric.
+type Description struct{ Name, Kind, Label, Help string }
+
+// Describe lists every metric, by name. Label is the label that it has; "" = none.
+func Describe() []Description {
+	mu.Lock()
+	defer mu.Unlock()
+	out := make([]Description, 0, len(families))
+	for _, f := range families {
+		d := Description{Name: f.name, Kind: f.m.kind(), Help: f.help}
+		switch m := f.m.(type) {
+		case *CounterVec:
+			d.Label = m.label
+		case *funcVec:
+			d.Label = m.label
+		}
+		out = append(out, d)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Name < out[j].Name })
+	return out
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
