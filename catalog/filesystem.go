@@ -47,13 +47,15 @@ type Filesystem struct {
 	seen   map[string]seenSchema // by directory and branch
 	names  map[string]string     // directory -> its listing, to notice changes
 	listed schemaList
+
+	listing warehouseListing
 }
 
 type seenSchema struct {
 	first, latest *schema.Table
 }
 
-var _ Catalog = (*Filesystem)(nil)
+var _ Lister = (*Filesystem)(nil)
 
 // NewFilesystem returns the catalog of env's warehouse. location is its path or
 // URI, for messages and system tables.

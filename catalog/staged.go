@@ -43,11 +43,20 @@ type Staged struct {
 	log   []stagedOp
 	made  []*stagedID       // every table ever made, for Discard
 	final map[string]string // after Apply: where tables are, by where they were
+
+	listing stagedListing
+}
+
+// stagedListing is the newest listing of a transaction and what it was made from.
+type stagedListing struct {
+	base  *Listing
+	edits uint64
+	out   *Listing
 }
 
 var (
-	_ Catalog = (*Staged)(nil)
-	_ Editor  = (*Staged)(nil)
+	_ Lister = (*Staged)(nil)
+	_ Editor = (*Staged)(nil)
 )
 
 var stagedCounter atomic.Uint64
@@ -236,6 +245,60 @@ func (s *Staged) Schemas(ctx context.Context) ([]string, error) {
 	}
 	slices.SortFunc(all[1:], strings.Compare) // public is first, and always there
 	return all, nil
+}
+
+// List implements Lister.
+func (s *Staged) List(ctx context.Context, namesOnly bool) (*Listing, error) {
+	base, err := s.base.List(ctx, namesOnly)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	v, edits, last := s.view, s.edits, s.listing
+	s.mu.Unlock()
+	if len(v.databases) == 0 && len(v.tables) == 0 && len(v.objects) == 0 {
+		return base, nil
+	}
+	if last.base == base && last.edits == edits {
+		return last.out, nil
+	}
+	schemas, err := s.Schemas(ctx)
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	more := objectRelations(st, s.base.objects)
+	rels := map[string][]Relation{}
+	for _, n := range schemas {
+		dir := DatabaseDir(DatabaseOf(n)) + "/"
+		var tables []Relation
+		if v.databases[DatabaseOf(n)] != databaseMade {
+			for _, r := range base.Relations(n) {
+				if _, ok := v.tables[dir+r.Name()]; !ok && r.Kind() == 'r' {
+					tables = append(tables, r)
+				}
+			}
+		}
+		for k, t := range v.tables {
+			if name, ok := strings.CutPrefix(k, dir); ok && t != nil {
+				r, err := s.base.relation(ctx, n, name, "", "", t.store, ResolveOptions{})
+				if err != nil {
+					return nil, err
+				}
+				tables = append(tables, r)
+			}
+		}
+		slices.SortFunc(tables, func(a, b Relation) int { return strings.Compare(a.Name(), b.Name()) })
+		rels[n] = mergeRelations(tables, more[n])
+	}
+	out := newListing(schemas, rels)
+	s.mu.Lock()
+	s.listing = stagedListing{base, edits, out}
+	s.mu.Unlock()
+	return out, nil
 }
 
 // database finds the database of an SQL schema, and whether the base's tables in

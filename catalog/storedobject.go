@@ -148,10 +148,15 @@ func objectOf(st *objects.State, store *objects.Store, sqlSchema, name string) (
 			o = findObject(st, sqlSchema, n)
 		}
 	}
-	switch {
-	case o == nil:
+	if o == nil {
 		return nil, fmt.Errorf("relation %q: %w", name, ErrNoRelation)
-	case o.Kind == objects.View:
+	}
+	return relationOf(o, store)
+}
+
+// relationOf makes the relation of a view or sequence.
+func relationOf(o *objects.Object, store *objects.Store) (Relation, error) {
+	if o.Kind == objects.View {
 		return NewView(o)
 	}
 	return newSequence(o, store)

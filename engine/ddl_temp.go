@@ -217,7 +217,7 @@ type sessionCatalog struct {
 	schema     string
 }
 
-var _ catalog.Catalog = (*sessionCatalog)(nil)
+var _ catalog.Lister = (*sessionCatalog)(nil)
 
 func (c *sessionCatalog) of(schemaName string) catalog.Catalog {
 	if schemaName == c.schema {
@@ -240,6 +240,19 @@ func (c *sessionCatalog) Schemas(ctx context.Context) ([]string, error) {
 // Tables lists the tables of a schema.
 func (c *sessionCatalog) Tables(ctx context.Context, schemaName string) ([]string, error) {
 	return c.of(schemaName).Tables(ctx, schemaName)
+}
+
+// List lists both.
+func (c *sessionCatalog) List(ctx context.Context, namesOnly bool) (*catalog.Listing, error) {
+	main, err := catalog.List(ctx, c.main, namesOnly)
+	if err != nil {
+		return nil, err
+	}
+	temp, err := catalog.List(ctx, c.temp, namesOnly)
+	if err != nil {
+		return nil, err
+	}
+	return main.Beside(temp), nil
 }
 
 // Version changes when either part changed.

@@ -38,6 +38,7 @@ var (
 
 // env makes the function environment of a statement that starts now.
 func (s *Session) env() *stmtEnv {
+	s.listing.forget()
 	now := time.Now()
 	e := &stmtEnv{s: s, now: now, stmt: now, loc: s.set.use().loc, user: s.userName()}
 	if s.tx.status != txIdle {
@@ -211,7 +212,7 @@ func (e *stmtEnv) RelationOID(ctx context.Context, name string) (uint32, bool, e
 }
 
 func (e *stmtEnv) RelationName(ctx context.Context, oid uint32) (string, bool) {
-	o, ok := pgcatalog.ByOID(ctx, e.s.sources(), oid)
+	o, ok := pgcatalog.NameOf(ctx, e.s.sources(), oid)
 	if !ok {
 		return "", false
 	}
@@ -274,7 +275,7 @@ func (e *stmtEnv) Visible(ctx context.Context, fn string, oid uint32) (visible, 
 	if fn != "pg_table_is_visible" {
 		return true, true // types, functions and so on live in pg_catalog
 	}
-	o, ok := pgcatalog.ByOID(ctx, e.s.sources(), oid)
+	o, ok := pgcatalog.NameOf(ctx, e.s.sources(), oid)
 	if !ok {
 		return false, false
 	}
@@ -460,7 +461,60 @@ func (s *Session) sources() pgcatalog.Sources { return &sources{s} }
 func (x *sources) Database() string         { return x.s.database }
 func (x *sources) User() string             { return x.s.userName() }
 func (x *sources) Catalog() catalog.Catalog { return x.s.catalog() }
-func (x *sources) StartTime() time.Time     { return x.s.eng.started }
+
+// Listed is the newest listing of the warehouse that anybody asked for.
+func (x *sources) Listed() *catalog.Listing {
+	if c, ok := x.s.eng.cat.(*catalog.Filesystem); ok {
+		return c.Listed()
+	}
+	return nil
+}
+
+// Listing looks at the warehouse once in a statement.
+func (x *sources) Listing(ctx context.Context, namesOnly bool) (*catalog.Listing, error) {
+	return x.s.listing.of(ctx, x.s.tx.staged.Edits()+x.s.tx.temp.Edits(), x.s.catalog(), namesOnly)
+}
+
+func (x *sources) StartTime() time.Time { return x.s.eng.started }
+
+// statementListing is what the catalog held when the running statement asked first.
+type statementListing struct {
+	mu    sync.Mutex
+	edits uint64
+	names *catalog.Listing // nil: nobody asked
+	whole *catalog.Listing // likewise
+}
+
+// forget begins another statement.
+func (s *statementListing) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names, s.whole = nil, nil
+}
+
+func (s *statementListing) of(ctx context.Context, edits uint64, c catalog.Catalog, namesOnly bool) (*catalog.Listing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.edits != edits {
+		s.names, s.whole, s.edits = nil, nil, edits
+	}
+	if s.whole == nil && namesOnly && s.names != nil {
+		return s.names, nil
+	}
+	if s.whole != nil {
+		return s.whole, nil
+	}
+	l, err := catalog.List(ctx, c, namesOnly)
+	if err != nil {
+		return nil, err
+	}
+	if namesOnly {
+		s.names = l
+	} else {
+		s.whole = l
+	}
+	return l, nil
+}
 
 // ObjectName is the name of the view or sequence with an OID, as SQL.
 func (x *sources) ObjectName(ctx context.Context, oid uint32) (string, bool) {

@@ -60,6 +60,7 @@ type Session struct {
 	laters  []*pgerr.Error            // see later
 	// sequences is what nextval gave this session.
 	sequences sequenceValues
+	listing   statementListing
 
 	// prints are statements without their constants; see fingerprint.
 	prints map[string]*fingerprint

@@ -208,10 +208,10 @@ func fillProgressCopy(f *Filler) error {
 // fillPaimonTables is paimon_stat_tables, a view of this product's own: how tables lie
 // on disk.
 func fillPaimonTables(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
-		t, ok := rel.(*catalog.TableRelation)
-		if !ok {
-			return nil
+	return f.eachOf("relid", func(rel catalog.Relation) error {
+		t, err := catalog.Pinned(f.Ctx, rel)
+		if t == nil || err != nil {
+			return nil //nolint:nilerr // as below
 		}
 		l, err := t.Layout(f.Ctx)
 		if err != nil {

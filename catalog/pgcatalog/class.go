@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"context"
+	"slices"
 	"sort"
 	"strings"
 
@@ -21,7 +22,13 @@ func fillClass(f *Filler) error {
 			"relam", amOf(d.Kind), "relkind", d.Kind, "relpersistence", "p", "relispopulated", true, "relreplident", "n",
 			"relnatts", len(d.Fields), "reltuples", -1.0)
 	}
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	kinds, some := f.only("relkind")
+	indexed := !some || slices.Contains(kinds, types.Datum("i"))
+	each := func(fn func(catalog.Relation) error) error { return f.eachOf("oid", fn) }
+	if !indexed && f.wantsOnly("oid", "relname", "relnamespace", "relowner", "relkind", "relam", "relpersistence", "reltype", "relacl") {
+		each = f.eachName
+	}
+	return each(func(rel catalog.Relation) error {
 		tuples, pages := -1.0, int64(0)
 		if f.Wants("reltuples") || f.Wants("relpages") {
 			if st, err := rel.Stats(f.Ctx, table.Scan{Limit: -1}); err == nil && st != nil {
@@ -41,15 +48,19 @@ func fillClass(f *Filler) error {
 			replident = "n"
 		}
 		nchecks, foreign := checks(rel)
+		indexes := indexesOf(rel)
 		persistence := "p"
 		if strings.HasPrefix(rel.Schema(), "pg_temp_") {
 			persistence = "t"
 		}
 		f.Row("oid", rel.OID(), "relname", rel.Name(), "relchecks", nchecks, "relhastriggers", foreign, "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
-			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(indexesOf(rel)) > 0,
-			"relpersistence", persistence, "relkind", rel.Kind(), "relnatts", len(rel.Columns()), "relispopulated", true,
+			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(indexes) > 0,
+			"relpersistence", persistence, "relkind", rel.Kind(), "relnatts", columnCount(rel), "relispopulated", true,
 			"relreplident", replident, "reloptions", opts, "relhasrules", rel.Kind() == 'v')
-		for _, x := range indexesOf(rel) {
+		if !indexed {
+			return nil
+		}
+		for _, x := range indexes {
 			f.Row("oid", x.oid, "relname", x.name, "relnamespace", NamespaceOID(rel.Schema()),
 				"relowner", superuserOID, "relam", x.am(), "reltuples", tuples, "relpersistence", persistence, "relkind", "i",
 				"relnatts", len(x.columns), "relispopulated", true, "relreplident", "n")
@@ -106,7 +117,7 @@ func fillAttribute(f *Filler) error {
 			one(d.RelOID(), c.Name, c.Type, j+1, c.Type.NotNull, false, "")
 		}
 	}
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachOf("attrelid", func(rel catalog.Relation) error {
 		byName := map[string]catalog.Column{}
 		for _, c := range rel.Columns() {
 			_, hasDef := DefaultText(f.Ctx, f.Src, rel, c)
@@ -141,7 +152,10 @@ func collationOf(t types.Type) int {
 }
 
 func fillAttrdef(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachOf("adrelid", func(rel catalog.Relation) error {
+		if !hasDefaults(rel) {
+			return nil
+		}
 		for _, c := range rel.Columns() {
 			if text, ok := DefaultText(f.Ctx, f.Src, rel, c); ok {
 				f.Row("oid", catalog.OIDOf('d', rel.Schema(), rel.Name()+"."+c.Name), "adrelid", rel.OID(), "adnum", c.AttNum, "adbin", text)
@@ -220,9 +234,12 @@ func quoteLiteral(s string) string {
 func fillDescription(f *Filler) error {
 	f.Row("objoid", nsPublic, "classoid", classNS, "description", "standard public schema")
 	f.Row("objoid", nsPgCatalog, "classoid", classNS, "description", "system catalog schema")
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachOf("objoid", func(rel catalog.Relation) error {
 		if c := commentOf(rel); c != "" {
 			f.Row("objoid", rel.OID(), "classoid", classClass, "description", c)
+		}
+		if t, ok := rel.(*catalog.ListedTable); ok && !t.HasComments() {
+			return nil
 		}
 		for _, c := range rel.Columns() {
 			if c.Description != "" {

@@ -115,7 +115,7 @@ func numbersOf(rel catalog.Relation, names []string) types.Datum {
 
 // fillConstraint lists primary keys and what options keep.
 func fillConstraint(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachOf("conrelid", func(rel catalog.Relation) error {
 		ns := NamespaceOID(rel.Schema())
 		if len(key(rel)) > 0 {
 			f.Row("oid", ConstraintOID(rel), "conname", KeyName(rel.Name()), "connamespace", ns, "contype", "p",
@@ -171,7 +171,7 @@ func notNullName(rel catalog.Relation, c catalog.Column) string {
 }
 
 func fillISTableConstraints(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachNamed("table_schema", "table_name", func(rel catalog.Relation) error {
 		one := func(name, kind string, enforced string) {
 			f.Row("constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", name,
 				"table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(), "constraint_type", kind,
@@ -238,7 +238,7 @@ func eachKeyColumn(rel catalog.Relation, fn func(constraint, column string, pos 
 }
 
 func fillISKeyColumn(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachNamed("table_schema", "table_name", func(rel catalog.Relation) error {
 		eachKeyColumn(rel, func(name, column string, pos int, c *catalog.Constraint) {
 			var inUnique types.Datum
 			if c != nil && c.Kind == catalog.ForeignKey {

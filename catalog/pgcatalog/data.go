@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -49,6 +50,25 @@ func builtin() []Def {
 	return parsed
 }
 
+// grows says how many rows of a relation the warehouse adds, by name.
+var grows = map[string]func(catalog.ListingSize) int64{
+	"pg_class":            func(s catalog.ListingSize) int64 { return s.Relations + s.Keys },
+	"pg_attribute":        func(s catalog.ListingSize) int64 { return s.Columns + s.Keys },
+	"pg_type":             func(s catalog.ListingSize) int64 { return s.Relations },
+	"pg_index":            func(s catalog.ListingSize) int64 { return s.Keys },
+	"pg_indexes":          func(s catalog.ListingSize) int64 { return s.Keys },
+	"pg_constraint":       func(s catalog.ListingSize) int64 { return s.Keys },
+	"pg_tables":           func(s catalog.ListingSize) int64 { return s.Relations },
+	"pg_sequence":         func(s catalog.ListingSize) int64 { return s.Sequences },
+	"pg_sequences":        func(s catalog.ListingSize) int64 { return s.Sequences },
+	"pg_stat_all_tables":  func(s catalog.ListingSize) int64 { return s.Relations },
+	"pg_stat_user_tables": func(s catalog.ListingSize) int64 { return s.Relations },
+	"tables":              func(s catalog.ListingSize) int64 { return s.Relations },
+	"columns":             func(s catalog.ListingSize) int64 { return s.Columns },
+	"table_constraints":   func(s catalog.ListingSize) int64 { return s.Keys + s.Columns },
+	"key_column_usage":    func(s catalog.ListingSize) int64 { return s.Keys },
+}
+
 func lookup(schema, name string) (*Def, bool) {
 	builtin()
 	d, ok := indexed[[2]string{schema, name}]
@@ -64,7 +84,7 @@ func parseRelations() ([]Def, map[[2]string]*Def) {
 		if w[0] == "information_schema" {
 			oid = 0 // these differ from server to server
 		}
-		d := Def{Schema: w[0], Name: w[1], Kind: w[2][0], OID: uint32(oid), Rows: 100, Fill: fill[w[0]+"."+w[1]]}
+		d := Def{Schema: w[0], Name: w[1], Kind: w[2][0], OID: uint32(oid), Rows: 100, Fill: fill[w[0]+"."+w[1]], Grows: grows[w[1]]}
 		if d.Fill == nil {
 			d.Rows = 1
 		}

@@ -113,7 +113,11 @@ func methodOID(name string) int64 {
 }
 
 func fillIndex(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	of := "indrelid"
+	if _, ok := f.only(of); !ok {
+		of = "indexrelid"
+	}
+	return f.eachOf(of, func(rel catalog.Relation) error {
 		for _, x := range indexesOf(rel) {
 			var class, coll, opt, keys []types.Datum
 			for _, c := range x.columns {
@@ -139,7 +143,7 @@ func fillIndex(f *Filler) error {
 }
 
 func fillIndexes(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachNamed("schemaname", "tablename", func(rel catalog.Relation) error {
 		for _, x := range indexesOf(rel) {
 			f.Row("schemaname", rel.Schema(), "tablename", rel.Name(), "indexname", x.name, "indexdef", x.def())
 		}

@@ -42,7 +42,7 @@ func fillISTables(f *Filler) error {
 	for i := range builtin() {
 		one(builtin()[i].Schema, builtin()[i].Name, builtin()[i].Kind, "NO")
 	}
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachNamed("table_schema", "table_name", func(rel catalog.Relation) error {
 		ins := "YES"
 		if rel.Kind() == 'S' {
 			return nil
@@ -56,7 +56,7 @@ func fillISTables(f *Filler) error {
 }
 
 func fillISViews(f *Filler) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachNamed("table_schema", "table_name", func(rel catalog.Relation) error {
 		if v, ok := rel.(catalog.View); ok {
 			f.Row("table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(),
 				"view_definition", ViewText(f.Ctx, f.Src, v, false), "check_option", "NONE", "is_updatable", "NO", "is_insertable_into", "NO",
@@ -147,7 +147,7 @@ func fillISColumns(f *Filler) error {
 	if err != nil {
 		return err
 	}
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	return f.eachNamed("table_schema", "table_name", func(rel catalog.Relation) error {
 		if rel.Kind() == 'S' {
 			return nil
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -22,6 +23,11 @@ type Sources interface {
 	User() string
 	// Catalog lists the warehouse.
 	Catalog() catalog.Catalog
+	// Listing is what Catalog holds, looked at once in a statement. For namesOnly see
+	// catalog.Lister.
+	Listing(ctx context.Context, namesOnly bool) (*catalog.Listing, error)
+	// Listed is a listing of some time ago, nil for none: for estimates.
+	Listed() *catalog.Listing
 	// Settings feeds pg_settings.
 	Settings() []Setting
 	// Sessions feeds pg_stat_activity.
@@ -153,8 +159,10 @@ type Def struct {
 	OID    uint32 // PostgreSQL's own where it has one; 0 = derived from the name
 	Kind   byte   // r or v
 	Fields types.Schema
-	// Rows is an estimate for the planner.
-	Rows int64
+	// Rows is an estimate for the planner of what there is without the warehouse, and
+	// Grows, nil = nothing, of what the warehouse adds.
+	Rows  int64
+	Grows func(s catalog.ListingSize) int64
 	// Fill adds the rows; nil = a relation without rows.
 	Fill func(f *Filler) error
 }
@@ -167,6 +175,7 @@ type Filler struct {
 	fields types.Schema
 	index  map[string]int
 	blank  []types.Datum
+	filter predicate.Node // of the query: rows that do not match may be left out
 	want   func(col int) bool
 	add    func(row ...types.Datum)
 }
@@ -184,6 +193,9 @@ func (f *Filler) Row(nameValue ...any) {
 		c, ok := f.index[nameValue[i].(string)]
 		if !ok {
 			panic("pgcatalog: no column " + nameValue[i].(string))
+		}
+		if !f.want(c) {
+			continue
 		}
 		row[c] = datum(nameValue[i+1])
 	}
@@ -255,13 +267,19 @@ func (d *Def) RelOID() uint32 {
 }
 
 func (d *Def) relation(src Sources) catalog.Relation {
-	return catalog.NewVirtual(d.Schema, d.Name, d.RelOID(), d.Kind, d.Fields, d.Rows,
+	rows := d.Rows
+	if d.Grows != nil {
+		if l := src.Listed(); l != nil {
+			rows += d.Grows(l.Size())
+		}
+	}
+	return catalog.NewVirtual(d.Schema, d.Name, d.RelOID(), d.Kind, d.Fields, rows,
 		func(ctx context.Context, s table.Scan, yield func(*vec.Batch) error) error {
 			return catalog.FillRows(ctx, d.Fields, s, yield, func(want func(int) bool, add func(...types.Datum)) error {
 				if d.Fill == nil {
 					return nil
 				}
-				f := &Filler{Ctx: ctx, Src: src, fields: d.Fields, want: want, add: add, index: make(map[string]int, len(d.Fields))}
+				f := &Filler{Ctx: ctx, Src: src, filter: s.Filter, fields: d.Fields, want: want, add: add, index: make(map[string]int, len(d.Fields))}
 				for i, c := range d.Fields {
 					f.index[c.Name] = i
 					var z types.Datum

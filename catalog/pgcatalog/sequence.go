@@ -149,6 +149,9 @@ func dependSequences(f *Filler) error {
 				"deptype", kind)
 		case catalog.TableInfo:
 			opts := r.Options()
+			if !hasDefaults(rel) {
+				return nil
+			}
 			for _, c := range r.Columns() {
 				if catalog.IdentityOf(c.Name, opts) != "" {
 					continue

@@ -21,7 +21,11 @@ type columnStat struct {
 
 // analyzedColumns calls fn for every column that an ANALYZE has looked at.
 func analyzedColumns(f *Filler, fn func(rel catalog.Relation, c catalog.Column, s columnStat)) error {
-	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
+	each := func(fn func(catalog.Relation) error) error { return f.eachNamed("schemaname", "tablename", fn) }
+	if _, ok := f.index["starelid"]; ok {
+		each = func(fn func(catalog.Relation) error) error { return f.eachOf("starelid", fn) }
+	}
+	return each(func(rel catalog.Relation) error {
 		st, err := rel.Stats(f.Ctx, table.Scan{Limit: -1})
 		if err != nil || st == nil {
 			return nil //nolint:nilerr // a broken table is left out, as everywhere here

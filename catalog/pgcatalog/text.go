@@ -27,9 +27,21 @@ type Object struct {
 	index        *tableIndex      // which
 }
 
-// ByOID finds the object of pg_class with an OID. It walks the warehouse, so
-// callers keep the answer for as long as a statement runs.
+// ByOID finds the object of pg_class with an OID, or the index of a primary key's
+// constraint.
 func ByOID(ctx context.Context, src Sources, oid uint32) (Object, bool) {
+	return byOID(ctx, src, oid, false)
+}
+
+// NameOf finds the same object; all that is sure of it is its name.
+func NameOf(ctx context.Context, src Sources, oid uint32) (Object, bool) {
+	if o, ok := byOID(ctx, src, oid, true); ok {
+		return o, true
+	}
+	return byOID(ctx, src, oid, false)
+}
+
+func byOID(ctx context.Context, src Sources, oid uint32, namesOnly bool) (Object, bool) {
 	if oid < catalog.FirstUserOID {
 		for i := range builtin() {
 			if builtin()[i].RelOID() == oid {
@@ -38,50 +50,51 @@ func ByOID(ctx context.Context, src Sources, oid uint32) (Object, bool) {
 		}
 		return Object{}, false
 	}
-	var out Object
-	found := false
-	_ = eachTable(ctx, src, func(rel catalog.Relation) error {
-		switch oid {
-		case rel.OID():
-			out, found = Object{Schema: rel.Schema(), Name: rel.Name(), Rel: rel}, true
-			return nil
-		}
-		of := oid
-		if oid == ConstraintOID(rel) {
-			of = IndexOID(rel)
-		}
-		for _, x := range indexesOf(rel) {
-			if x.oid == of {
-				out, found = Object{rel.Schema(), x.name, rel, true, &x}, true
-			}
-		}
-		return nil
-	})
-	return out, found
+	l, err := src.Listing(ctx, namesOnly)
+	if err != nil {
+		return Object{}, false
+	}
+	if rel := l.ByOID(oid); rel != nil {
+		return Object{Schema: rel.Schema(), Name: rel.Name(), Rel: rel}, true
+	}
+	d := directoryOf(l)
+	if o, ok := d.indexes[oid]; ok {
+		return o, true
+	}
+	if c := d.constraints[oid]; c.primary {
+		return d.indexes[IndexOID(c.rel)], true
+	}
+	return Object{}, false
 }
 
-// ByName finds the OID of a relation or primary-key index by schema and name.
+// ByName finds the OID of a relation or index by its schema and very name.
 func ByName(ctx context.Context, src Sources, schema, name string) (uint32, bool) {
 	if d, ok := lookup(schema, name); ok {
 		return d.RelOID(), true
 	}
-	rel, err := src.Catalog().Resolve(ctx, schema, name, catalog.ResolveOptions{})
-	if err == nil {
+	l, err := src.Listing(ctx, true)
+	if err != nil {
+		return 0, false
+	}
+	if rel := l.Find(schema, name); rel != nil {
 		return rel.OID(), true
 	}
-	var oid uint32
-	_ = eachTable(ctx, src, func(rel catalog.Relation) error {
-		if rel.Schema() != schema {
-			return nil
+	if oid, ok := directoryOf(l).indexNames[[2]string{schema, name}]; ok {
+		return oid, true
+	}
+	if len(l.Relations(schema)) == 0 {
+		return 0, false
+	}
+	if l, err = src.Listing(ctx, false); err != nil { // it may have been made since
+		return 0, false
+	}
+	if strings.Contains(name, "$") { // a branch or a system table
+		if rel, err := src.Catalog().Resolve(ctx, schema, name, catalog.ResolveOptions{}); err == nil {
+			return rel.OID(), true
 		}
-		for _, x := range indexesOf(rel) {
-			if x.name == name {
-				oid = x.oid
-			}
-		}
-		return nil
-	})
-	return oid, oid != 0
+	}
+	oid, ok := directoryOf(l).indexNames[[2]string{schema, name}]
+	return oid, ok
 }
 
 // Text answers the catalog functions whose result is text; nil is NULL. Unknown
@@ -147,20 +160,17 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 		if o, ok := ByOID(ctx, src, uint32(arg(0))); ok && o.Index && o.index.primary {
 			return str("PRIMARY KEY (" + keyList(o.Rel) + ")")
 		}
-		var def *string
-		_ = eachTable(ctx, src, func(rel catalog.Relation) error {
-			for _, c := range kept(rel) {
-				if int64(keptOID(rel, c)) == arg(0) {
-					s := ConstraintDef(c)
-					if pretty, _ := boolArg(args, 1); pretty && c.Kind == catalog.CheckConstraint {
-						s = "CHECK (" + c.Expr + ")"
-					}
-					def = &s
-				}
+		l, err := src.Listing(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		if x, ok := directoryOf(l).constraints[uint32(arg(0))]; ok && !x.primary {
+			if pretty, _ := boolArg(args, 1); pretty && x.c.Kind == catalog.CheckConstraint {
+				return str("CHECK (" + x.c.Expr + ")")
 			}
-			return nil
-		})
-		return def, nil
+			return str(ConstraintDef(x.c))
+		}
+		return nil, nil
 	case "pg_get_indexdef":
 		o, ok := ByOID(ctx, src, uint32(arg(0)))
 		if !ok || !o.Index {

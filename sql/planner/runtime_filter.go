@@ -40,7 +40,9 @@ func filterable(t types.Type) bool {
 	switch t.Kind {
 	case types.TinyInt, types.Int2, types.Int4, types.Int8, types.Date, types.Text, types.Varchar,
 		types.Timestamp, types.TimestampTZ, types.Numeric, types.Float4, types.Float8, types.BpChar, types.Bytea,
-		types.UUID, types.Time:
+		types.UUID, types.Time,
+		// Of no table of the warehouse; the relations of pg_catalog look at them.
+		types.OID, types.Name:
 		return true
 	}
 	return false

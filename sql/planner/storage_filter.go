@@ -314,7 +314,9 @@ func (m *predMaker) like(col predTarget, k *plan.Const) predicate.Node {
 	return m.leaf(col, predicate.StartsWith, prefix.String())
 }
 
-func plainText(t types.Type) bool { return t.Kind == types.Text || t.Kind == types.Varchar }
+func plainText(t types.Type) bool {
+	return t.Kind == types.Text || t.Kind == types.Varchar || t.Kind == types.Name
+}
 
 func (m *predMaker) leaf(c predTarget, op predicate.Op, args ...types.Datum) predicate.Node {
 	f := m.cols[c.col]
@@ -368,7 +370,7 @@ func (m *predMaker) value(c predTarget, k *plan.Const) (types.Datum, bool) {
 	case types.Numeric:
 		d, ok := k.Value.(*numeric.Dec)
 		return d, ok && d.Form == numeric.Finite
-	case types.Text, types.Varchar:
+	case types.Text, types.Varchar, types.Name, types.Char:
 		s, ok := k.Value.(string)
 		return s, ok && kt.Kind != types.BpChar
 	case types.Bytea:
