@@ -344,6 +344,23 @@ func refusesOverflow(t *testing.T, java *oracle.Client) bool {
 	return err != nil
 }
 
+// wraps reports whether a row has a decimal that Java does not write as it is: sums
+// may have more digits than the type, and of those that Parquet holds in 32 bits Java's
+// writer keeps the lowest. Ours refuses to write them.
+func wraps(tab *schema.Table, row string) bool {
+	for _, w := range strings.Fields(row) {
+		name, v, _ := strings.Cut(w, "=")
+		i := tab.Fields.Index(name)
+		if i < 0 || tab.Fields[i].Type.Kind != types.Numeric || tab.Fields[i].Type.Prec > 9 {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.ReplaceAll(v, ".", ""), 10, 64); err == nil && n != int64(int32(n)) {
+			return true
+		}
+	}
+	return false
+}
+
 const matrixCommits = 5
 
 // compare writes keys, those that we refuse each into a partition of its own, and
@@ -426,7 +443,7 @@ func (m matrixTable) compare(t *testing.T, java *oracle.Client, r *rand.Rand, na
 			if i < len(want) {
 				w = want[i]
 			}
-			if g != w {
+			if g != w && !(compact && wraps(tab, w)) {
 				t.Fatalf("compacted %v:\njava %s\nours %s\nfrom %s", compact, g, w, versionText(tab, left[w]))
 			}
 		}
