@@ -73,6 +73,9 @@ type ResolveOptions struct {
 	// transactions and where At is a clause that names the past; a hint in Dynamic
 	// that does is seen here.
 	Overlay func(dir, branch string) *commit.Changes
+	// InView: the name stands in the query of a view, where it was looked up when the
+	// view was made: no privilege on the schema is needed.
+	InView bool
 	// Until, when not 0, is the last snapshot that exists for who asks: $snapshots lists
 	// none after it; -1 = there is none.
 	Until int64

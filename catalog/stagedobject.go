@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
 )
@@ -42,9 +43,17 @@ func (s *Staged) DeleteObject(ctx context.Context, kind objects.Kind, schema, na
 	if err != nil {
 		return err
 	}
-	if old := st.Get(kind, schema, name); old != nil {
-		s.change(objects.Change{Kind: kind, Schema: schema, Name: name, Before: old})
+	var cs []objects.Change
+	kinds := []objects.Kind{kind}
+	if kind == objects.View || kind == objects.Sequence {
+		kinds = append(kinds, objects.Grant)
 	}
+	for _, k := range kinds {
+		if old := st.Get(k, schema, name); old != nil {
+			cs = append(cs, objects.Change{Kind: k, Schema: schema, Name: name, Before: old})
+		}
+	}
+	s.change(cs...)
 	return nil
 }
 
@@ -72,20 +81,36 @@ func (s *Staged) freeName(ctx context.Context, sqlSchema, name string) error {
 	return nil
 }
 
-// follow stages what happens to the sequences that columns of a table own: they are
-// dropped with it, and keep to it when it is renamed. newName is "" for a drop.
+// follow stages what happens to the privileges on a table and to the sequences that
+// its columns own: they are dropped with it, and keep to it when it is renamed.
+// newName is "" for a drop.
 func (s *Staged) follow(ctx context.Context, sqlSchema, name, newSchema, newName string) error {
 	st, err := s.State(ctx)
 	if err != nil {
 		return err
 	}
 	var cs []objects.Change
+	// move stages that what is stored under a name is under another.
+	move := func(o *objects.Object, schema, name string) {
+		cs = append(cs, objects.Change{Kind: o.Kind, Schema: o.Schema, Name: o.Name, Before: o})
+		if newName != "" {
+			to := *o
+			to.Schema, to.Name = schema, name
+			cs = append(cs, objects.Change{Kind: o.Kind, Schema: schema, Name: name, Before: st.Get(o.Kind, schema, name), After: &to})
+		}
+	}
+	if o := st.Get(objects.Grant, sqlSchema, name); o != nil {
+		move(o, newSchema, newName)
+	}
 	for _, o := range st.List(objects.Sequence) {
 		var def objects.SequenceDef
 		if o.Schema != sqlSchema || o.Decode(&def) != nil || def.Table != name {
 			continue
 		}
 		c := objects.Change{Kind: o.Kind, Schema: o.Schema, Name: o.Name, Before: o}
+		if g := st.Get(objects.Grant, o.Schema, o.Name); g != nil && (newName == "" || newSchema != sqlSchema) {
+			move(g, newSchema, o.Name)
+		}
 		if newName == "" {
 			cs = append(cs, c)
 			continue
@@ -117,11 +142,19 @@ func (s *Staged) dropObjects(ctx context.Context, sqlSchema string) error {
 		return err
 	}
 	var cs []objects.Change
-	for _, kind := range []objects.Kind{objects.View, objects.Sequence, objects.Default, objects.Constraint} {
+	for _, kind := range []objects.Kind{objects.View, objects.Sequence, objects.Default, objects.Constraint, objects.Grant} {
 		for _, o := range st.List(kind) {
 			if o.Schema == sqlSchema {
 				cs = append(cs, objects.Change{Kind: o.Kind, Schema: o.Schema, Name: o.Name, Before: o})
 			}
+		}
+	}
+	if o := st.Get(objects.SchemaGrant, "", sqlSchema); o != nil {
+		cs = append(cs, objects.Change{Kind: o.Kind, Name: o.Name, Before: o})
+	}
+	for _, o := range st.List(objects.DefaultGrant) {
+		if strings.HasSuffix(o.Name, "/"+sqlSchema) {
+			cs = append(cs, objects.Change{Kind: o.Kind, Name: o.Name, Before: o})
 		}
 	}
 	s.change(cs...)

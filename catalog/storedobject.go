@@ -22,7 +22,6 @@ type ViewDef struct {
 	Uses    []ViewUse         `json:"uses,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
 	Comment string            `json:"comment,omitempty"`
-	Owner   string            `json:"owner,omitempty"`
 	// Created is when the view was made, in microseconds since 1970: dependents are
 	// listed in this order.
 	Created int64 `json:"created,omitempty"`

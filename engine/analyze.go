@@ -74,6 +74,10 @@ func (s *Session) analyzeNamed(ctx context.Context, st *ast.Vacuum, t *ast.Vacuu
 		s.warn(out, pgerr.Warning, "skipping \"%s\" --- cannot analyze non-tables or special system tables", rel.Name())
 		return nil
 	}
+	if !s.mayMaintain(ctx, rel) {
+		s.warn(out, pgerr.Warning, "skipping \"%s\" --- only table or database owner can analyze it", rel.Name())
+		return nil
+	}
 	var columns []string
 	if st.Compute == "STATISTICS" {
 		columns = []string{} // rows only, unless some are named

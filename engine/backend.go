@@ -233,6 +233,9 @@ func (s *Session) oneRow(ctx context.Context, q *ast.Query, text string, targets
 	if err != nil {
 		return nil, err
 	}
+	if err := s.rights(ctx).grants(p.Needs); err != nil {
+		return nil, err
+	}
 	x, stop, err := s.startQuery(ctx, &planned{frag: p.Fragment}, nil)
 	if err != nil {
 		return nil, err

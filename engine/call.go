@@ -119,6 +119,8 @@ type procedureHost struct {
 	s   *Session
 	acc *mem.Account
 	rel catalog.TableInfo // of the last Table
+	// maintains: for VACUUM, which has asked for rights itself.
+	maintains bool
 	// shown is the compaction of the last Track.
 	shown *tracked
 }
@@ -142,6 +144,11 @@ func (h *procedureHost) Table(ctx context.Context, text string) (*procedure.Tabl
 	store, ok := t.Table().(*table.FileStore)
 	if !ok {
 		return nil, pgerr.New(pgerr.WrongObjectType, "%q is not a table that procedures work on", rel.Name())
+	}
+	if !h.maintains {
+		if err := h.s.mustOwn(ctx, rel); err != nil {
+			return nil, err
+		}
 	}
 	h.rel = t
 	return &procedure.Table{Name: rel.Schema() + "." + rel.Name(), Branch: t.At().Branch, Store: store}, nil
@@ -179,6 +186,9 @@ func (h *procedureHost) Changed(*procedure.Table) {}
 
 // Tables implements procedure.Host.
 func (h *procedureHost) Tables(ctx context.Context, keep func(schema, name string) bool) ([]string, error) {
+	if err := h.s.mustOwnDatabase(ctx); err != nil {
+		return nil, err
+	}
 	cat := h.s.eng.cat
 	schemas, err := cat.Schemas(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/mem"
 	"github.com/paimon-sql/paimon-sql/internal/pgcopy"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -28,7 +29,7 @@ func (s *Session) runCopyIn(ctx context.Context, p *prepared, st *ast.Copy, o *p
 	if st.Program {
 		return nil, pgerr.New(pgerr.FeatureNotSupported, "COPY FROM PROGRAM is not supported")
 	}
-	if !st.Std && !s.isSuper(ctx) {
+	if r := s.rights(ctx); !st.Std && !r.super && !r.has[roles.ReadFiles] {
 		return nil, pgerr.New(pgerr.InsufficientPrivilege, "must be superuser or have privileges of the pg_read_server_files role to COPY from a file").
 			WithHint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone.")
 	}
@@ -46,6 +47,9 @@ func (s *Session) runCopyIn(ctx context.Context, p *prepared, st *ast.Copy, o *p
 		if errors.As(err, &pe) && pe.Code == pgerr.UndefinedTable {
 			return nil, pe.WithPosition(0) // PostgreSQL does not point at it here
 		}
+		return nil, err
+	}
+	if err := s.rights(ctx).grants(pm.Needs); err != nil {
 		return nil, err
 	}
 	in := pm.Modify.In

@@ -176,6 +176,9 @@ func (s *Session) copyRows(ctx, life context.Context, p *prepared, st *ast.Copy,
 		if perr != nil {
 			return nil, perr
 		}
+		if err := s.permit(ctx, pl); err != nil {
+			return nil, err
+		}
 		r, err = s.execute(life, pl, nil, selectTag)
 	case changesData(q):
 		if sub.plan, err = s.plan(ctx, sub, nil); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
 	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/planner"
@@ -84,14 +85,23 @@ func alterKind(kind string) string {
 // runCreateSchema is CREATE SCHEMA.
 func (s *Session) runCreateSchema(ctx context.Context, text string, st *ast.CreateSchema, out ResultSink) error {
 	name := st.Name.Name
+	owner := s.rights(ctx).role
 	if st.Authorization != nil {
-		if err := s.checkRole(st.Authorization); err != nil {
+		r, err := s.ownerToBe(ctx, st.Authorization)
+		if err != nil {
 			return err
 		}
+		owner = r.OID
 		if name == "" {
-			if name = st.Authorization.Name.Name; name == "" {
-				name = s.userName()
-			}
+			name = r.Name
+		}
+	}
+	if err := s.mayInDatabase(ctx, roles.Create); err != nil {
+		return err
+	}
+	if st.Authorization != nil {
+		if err := s.mustBeMember(ctx, owner); err != nil {
+			return err
 		}
 	}
 	if name == "default" {
@@ -126,6 +136,9 @@ func (s *Session) runCreateSchema(ctx context.Context, text string, st *ast.Crea
 	}
 	if err := ed.CreateSchema(ctx, name, props); err != nil {
 		return s.ddlError(err, name, name)
+	}
+	if err := s.bornTo(ctx, roles.SchemaKey(name), roles.Schema, owner); err != nil {
+		return err
 	}
 	for _, e := range st.Stmts {
 		if err := s.inSchema(ctx, text, name, e, out); err != nil {
@@ -170,7 +183,7 @@ func (s *Session) inSchema(ctx context.Context, text, schemaName string, st ast.
 		c.Table = &t
 		return s.runCreateIndex(ctx, text, &c, out)
 	case *ast.Grant:
-		return nil
+		return s.runGrant(ctx, text, x, out)
 	}
 	return unsupported(st)
 }
@@ -248,16 +261,25 @@ func (s *Session) dropRelations(ctx context.Context, text string, st *ast.Drop, 
 			if st.Kind != "TABLE" {
 				return wrongKind(rel, st.Kind)
 			}
-			if rel, err = s.tableToChange(ctx, text, n, lockExclusive); err != nil {
+			if rel, err = s.lockedTable(ctx, text, n, lockExclusive, s.mustOwnToDrop); err != nil {
 				return err
 			}
 		default:
 			return wrongKind(rel, st.Kind)
 		}
+		if err := s.mustOwnToDrop(ctx, rel); err != nil {
+			return err
+		}
 		if !slices.ContainsFunc(rels, func(x catalog.Relation) bool { return x.OID() == rel.OID() }) {
 			rels = append(rels, rel)
 		}
 	}
+	return s.removeRelations(ctx, text, rels, st.Cascade, out)
+}
+
+// removeRelations drops relations together with what depends on them, or without
+// cascade only when nothing does.
+func (s *Session) removeRelations(ctx context.Context, text string, rels []catalog.Relation, cascade bool, out ResultSink) error {
 	if len(rels) == 0 {
 		return nil
 	}
@@ -276,7 +298,7 @@ func (s *Session) dropRelations(ctx context.Context, text string, st *ast.Drop, 
 	if len(rels) > 1 {
 		what = ""
 	}
-	if err := r.allow(st.Cascade, what); err != nil {
+	if err := r.allow(cascade, what); err != nil {
 		return err
 	}
 	if err := r.drop(ctx, out); err != nil {
@@ -284,7 +306,7 @@ func (s *Session) dropRelations(ctx context.Context, text string, st *ast.Drop, 
 	}
 	for _, rel := range rels {
 		if seq, ok := rel.(*catalog.SequenceRelation); ok {
-			if err := s.dropSequenceUses(ctx, text, seq, st.Cascade, out); err != nil {
+			if err := s.dropSequenceUses(ctx, text, seq, cascade, out); err != nil {
 				return err
 			}
 		}
@@ -370,6 +392,9 @@ func (s *Session) dropSchemas(ctx context.Context, st *ast.Drop, out ResultSink)
 			return pgerr.New(pgerr.FeatureNotSupported, "schema %q cannot be dropped", name).
 				WithHint("It stands for Paimon's database \"default\". Drop its tables.")
 		}
+		if err := s.mustOwnSchema(ctx, name); err != nil {
+			return err
+		}
 		names, err := s.catalog().Tables(ctx, name)
 		if err != nil {
 			return s.ddlError(err, name, name)
@@ -434,6 +459,17 @@ func (s *Session) runRename(ctx context.Context, text string, st *ast.Rename, ou
 		return s.renameRole(ctx, st, out)
 	case "TABLE", "", "VIEW", "SEQUENCE":
 		rel, err := s.newResolver().Relation(ctx, st.Object.Name, resolveDefaults(s))
+		if err == nil {
+			if _, table := rel.(catalog.TableInfo); !table {
+				err = s.mustOwn(ctx, rel)
+				if err == nil && st.Part == "" && !systemSchema(rel.Schema()) {
+					err = s.mayCreateIn(ctx, rel.Schema())
+				}
+				if err != nil {
+					return err
+				}
+			}
+		}
 		if seq, ok := rel.(*catalog.SequenceRelation); ok && err == nil && st.Object.Kind != "VIEW" && st.Part == "" && len(st.NewPath) < 2 {
 			return s.renameSequence(ctx, seq, seq.Schema(), st.NewName.Name)
 		}
@@ -464,12 +500,18 @@ func (s *Session) runRename(ctx context.Context, text string, st *ast.Rename, ou
 	switch st.Part {
 	case "":
 		toSchema := rel.Schema()
+		if err := s.mayCreateIn(ctx, toSchema); err != nil {
+			return err
+		}
 		if len(st.NewPath) > 1 {
 			n, ok := s.schemaExists(ctx, st.NewPath[len(st.NewPath)-2].Name)
 			if !ok {
 				return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", st.NewPath[len(st.NewPath)-2].Name)
 			}
 			toSchema = n
+			if err := s.mayCreateIn(ctx, toSchema); err != nil {
+				return err
+			}
 		}
 		ed, err := s.editorOf(ctx, rel.Schema())
 		if err != nil {
@@ -559,20 +601,6 @@ func (s *Session) runSetSchema(ctx context.Context, text string, st *ast.AlterOb
 	}, out)
 }
 
-// runAlterOwner accepts another owner: there is one only.
-func (s *Session) runAlterOwner(ctx context.Context, st *ast.AlterOwner) error {
-	switch st.Object.Kind {
-	case "SCHEMA":
-		if _, ok := s.schemaExists(ctx, st.Object.Name.Last()); !ok {
-			return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", st.Object.Name.Last())
-		}
-	case "DATABASE":
-	default:
-		return pgerr.New(pgerr.FeatureNotSupported, "ALTER %s ... OWNER TO is not supported yet", st.Object.Kind)
-	}
-	return s.checkRole(st.Owner)
-}
-
 // runComment is COMMENT ON.
 func (s *Session) runComment(ctx context.Context, text string, st *ast.Comment) error {
 	o := st.Object
@@ -618,7 +646,13 @@ func (s *Session) runComment(ctx context.Context, text string, st *ast.Comment) 
 		table, column := o.Name[:len(o.Name)-1], o.Name[len(o.Name)-1]
 		rel, err := s.newResolver().Relation(ctx, table, resolveDefaults(s))
 		if v, ok := rel.(*catalog.ViewRelation); ok && err == nil {
+			if s.mustOwn(ctx, v) != nil {
+				return denied("must be owner of relation %s", v.Name())
+			}
 			return s.commentOnView(ctx, v, column.Name, deref(st.Text))
+		}
+		if err == nil && s.mustOwn(ctx, rel) != nil {
+			return denied("must be owner of relation %s", rel.Name())
 		}
 		return change(table, func(a *alteration) (schema.Change, error) {
 			path, _, err := a.target(&ast.AlterCmd{Path: []ast.Ident{column}})
@@ -628,8 +662,11 @@ func (s *Session) runComment(ctx context.Context, text string, st *ast.Comment) 
 		if _, ok := s.schemaExists(ctx, o.Name.Last()); !ok {
 			return pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", o.Name.Last())
 		}
+		if err := s.mustOwnSchema(ctx, o.Name.Last()); err != nil {
+			return err
+		}
 	case "DATABASE":
-		return nil
+		return s.mustOwnDatabase(ctx)
 	}
 	return pgerr.New(pgerr.FeatureNotSupported, "COMMENT ON %s is not supported yet", o.Kind)
 }

@@ -121,15 +121,23 @@ func (s *Session) runAlterTable(ctx context.Context, text string, st *ast.AlterT
 	return a.stage(ctx)
 }
 
-// tableToChange finds and locks a table that is about to be changed.
+// tableToChange finds and locks a table that is about to be changed by its owner.
 func (s *Session) tableToChange(ctx context.Context, text string, name ast.Name, mode lockMode) (catalog.TableInfo, error) {
+	return s.lockedTable(ctx, text, name, mode, s.mustOwn)
+}
+
+// lockedTable finds and locks a table; may says who may have it.
+func (s *Session) lockedTable(ctx context.Context, text string, name ast.Name, mode lockMode, may func(context.Context, catalog.Relation) error) (catalog.TableInfo, error) {
 	for {
 		rel, err := s.newResolver().Relation(ctx, name, resolveDefaults(s))
 		if err != nil {
 			if len(name) > 1 && errors.Is(err, catalog.ErrNoSchema) {
-				return nil, errAt(text, name.Pos(), pgerr.UndefinedTable, "relation %q does not exist", name.String())
+				return nil, pgerr.New(pgerr.UndefinedTable, "relation %q does not exist", name.String())
 			}
-			return nil, atPosition(err, text, name.Pos())
+			return nil, withoutPosition(err)
+		}
+		if err := may(ctx, rel); err != nil {
+			return nil, err
 		}
 		t, ok := rel.(catalog.TableInfo)
 		switch {
@@ -321,17 +329,17 @@ func (a *alteration) command(ctx context.Context, c *ast.AlterCmd) error {
 		a.dropPartitions = append(a.dropPartitions, c)
 		return nil
 	}
-	return a.accepted(c)
+	return a.accepted(ctx, c)
 }
 
 // accepted takes the commands that have no effect here, and refuses the rest.
-func (a *alteration) accepted(c *ast.AlterCmd) error {
+func (a *alteration) accepted(ctx context.Context, c *ast.AlterCmd) error {
 	refuse := func(what string) error {
 		return errAt(a.text, c.Pos, pgerr.FeatureNotSupported, "ALTER TABLE ... %s is not supported", what)
 	}
 	switch c.Op {
 	case ast.OwnerTo:
-		return a.s.checkRole(c.Role)
+		return a.s.giveRelation(ctx, a.rel, c.Role)
 	case ast.SetStatistics, ast.SetColumnOptions, ast.ResetColumnOptions, ast.SetStorage, ast.SetCompression:
 		if len(c.Path) == 0 {
 			return nil
@@ -376,22 +384,6 @@ func (a *alteration) accepted(c *ast.AlterCmd) error {
 		}
 	}
 	return refuse(words)
-}
-
-// checkRole refuses an owner that does not exist, or that would have to be remembered:
-// objects have no owner of their own, and belong to superusers and whoever asks.
-func (s *Session) checkRole(r *ast.RoleSpec) error {
-	if r == nil || r.Name.Empty() {
-		return nil
-	}
-	name := r.Name.Name
-	switch m := s.roles(s.ctx); {
-	case name == s.userName(), s.superName(m, name):
-		return nil
-	case m.Role(name) != nil:
-		return pgerr.New(pgerr.FeatureNotSupported, "role %q cannot own objects: owners other than superusers are not supported yet", name)
-	}
-	return noRole(name)
 }
 
 func deref(s *string) string {
@@ -475,6 +467,9 @@ func (a *alteration) rename(ctx context.Context, ed catalog.Editor) error {
 	}
 	if a.renameTo != "" {
 		to = a.renameTo
+	}
+	if err := a.s.mayCreateIn(ctx, toSchema); err != nil {
+		return err
 	}
 	return a.s.renameTable(ctx, ed, a.rel, toSchema, to)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -242,6 +243,9 @@ func (c *constraintSet) referenced(ctx context.Context, k *ast.Constraint, cols 
 		t, ok := rel.(catalog.TableInfo)
 		if !ok {
 			return "", nil, pgerr.New(pgerr.WrongObjectType, "referenced relation %q is not a table", rel.Name())
+		}
+		if err := c.s.mayUse(ctx, rel, roles.References); err != nil {
+			return "", nil, err
 		}
 		for _, col := range rel.Columns() {
 			target = append(target, col.Field)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -428,7 +429,7 @@ func (d *tableDef) table() *schema.Table {
 func (s *Session) runCreateTable(ctx context.Context, text string, st *ast.CreateTable, out ResultSink) error {
 	schemaName, name, temp, err := s.makes(ctx, text, st.Name, st.Persistence)
 	if err != nil {
-		return err
+		return atPosition(err, text, st.Name.Pos()) // as PostgreSQL has it for tables, and no others
 	}
 	if err := s.checkTableClauses(text, st, temp); err != nil {
 		return err
@@ -483,6 +484,9 @@ func (s *Session) makes(ctx context.Context, text string, n ast.Name, p ast.Pers
 		return schemaName, name, temp, err
 	}
 	schemaName, name, err = s.newRelationName(ctx, text, n)
+	if err == nil {
+		err = s.mayCreateIn(ctx, schemaName)
+	}
 	return schemaName, name, false, err
 }
 
@@ -494,6 +498,13 @@ func (s *Session) createTable(ctx context.Context, d *tableDef, replace bool, ou
 		return err
 	}
 	if replace {
+		rel, err := s.catalog().Resolve(ctx, d.schema, d.name, catalog.ResolveOptions{})
+		if err != nil {
+			return s.ddlError(err, d.schema, d.name)
+		}
+		if err := s.mustOwn(ctx, rel); err != nil {
+			return err
+		}
 		if err := ed.DropTable(ctx, d.schema, d.name); err != nil {
 			return s.ddlError(err, d.schema, d.name)
 		}
@@ -504,6 +515,9 @@ func (s *Session) createTable(ctx context.Context, d *tableDef, replace bool, ou
 	}
 	if err := ed.CreateTable(ctx, d.schema, d.name, t); err != nil {
 		return s.ddlError(err, d.schema, d.name)
+	}
+	if err := s.born(ctx, roles.RelationKey(d.schema, d.name), roles.Relation); err != nil {
+		return err
 	}
 	if err := s.makeSequences(ctx, d.schema, d.name, d.sequences); err != nil {
 		return err

@@ -79,6 +79,9 @@ func (s *Session) runCreateTableAs(ctx context.Context, text string, st *ast.Cre
 		return "", pgerr.New(pgerr.DuplicateTable, "relation %q already exists", name)
 	}
 	pl, args, err := s.ctasQuery(ctx, text, st)
+	if err == nil {
+		err = s.permit(ctx, pl)
+	}
 	if err != nil {
 		return "", err
 	}

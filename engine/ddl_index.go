@@ -383,7 +383,10 @@ func (s *Session) dropIndexes(ctx context.Context, text string, st *ast.Drop, ou
 				WithHint("You can drop constraint %s on table %s instead.", n.Last(), rel.Name())
 		}
 		name := ast.Name{{Name: rel.Schema(), Quoted: true}, {Name: rel.Name(), Quoted: true}}
-		if rel, err = s.tableToChange(ctx, text, name, lockExclusive); err != nil {
+		if s.mustOwnToDrop(ctx, rel) != nil {
+			return denied("must be owner of index %s", n.Last())
+		}
+		if rel, err = s.lockedTable(ctx, text, name, lockExclusive, s.mustOwnToDrop); err != nil {
 			return err
 		}
 		a, err := s.newAlteration(text, rel, out)
@@ -423,6 +426,9 @@ func (s *Session) renameIndex(ctx context.Context, text string, st *ast.Rename, 
 		return pgerr.New(pgerr.UndefinedTable, "relation %q does not exist", st.Object.Name.Last())
 	case primary:
 		return pgerr.New(pgerr.FeatureNotSupported, "the primary key's index cannot be renamed")
+	}
+	if s.mustOwn(ctx, rel) != nil {
+		return denied("must be owner of index %s", st.Object.Name.Last())
 	}
 	to := st.NewName.Name
 	if found, err := s.relationOrIndex(ctx, rel.Schema(), to); err != nil {
@@ -481,6 +487,9 @@ func (s *Session) runReindex(ctx context.Context, st *ast.Reindex) (*running, er
 		if rel == nil {
 			return nil, pgerr.New(pgerr.UndefinedTable, "relation %q does not exist", st.Name.Last())
 		}
+		if s.mustOwn(ctx, rel) != nil {
+			return nil, denied("must be owner of index %s", st.Name.Last())
+		}
 		return done, one(rel)
 	case "TABLE":
 		rel, err := s.newResolver().Relation(ctx, st.Name, resolveDefaults(s))
@@ -491,16 +500,25 @@ func (s *Session) runReindex(ctx context.Context, st *ast.Reindex) (*running, er
 		if !ok {
 			return nil, pgerr.New(pgerr.WrongObjectType, "%q is not a table or materialized view", rel.Name())
 		}
+		if err := s.mustOwn(ctx, rel); err != nil {
+			return nil, err
+		}
 		return done, one(t)
 	}
 	schemas := []string{st.Name.Last()}
 	if st.Kind == "DATABASE" {
 		var err error
+		if err = s.mustOwnDatabase(ctx); err != nil {
+			return nil, err
+		}
 		if schemas, err = s.catalog().Schemas(ctx); err != nil {
 			return nil, err
 		}
 	} else if name, ok := s.schemaExists(ctx, schemas[0]); ok {
 		schemas[0] = name
+		if err := s.mustOwnSchema(ctx, name); err != nil {
+			return nil, err
+		}
 	} else {
 		return nil, pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", schemas[0])
 	}

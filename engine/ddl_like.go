@@ -6,6 +6,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/pgcatalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/storage/schema"
@@ -24,6 +25,9 @@ func (d *tableDef) addLike(ctx context.Context, l *ast.LikeTable) error {
 	rel, err := d.s.newResolver().Relation(ctx, l.Name, resolveDefaults(d.s))
 	if err != nil {
 		return atPosition(err, d.text, l.Name.Pos())
+	}
+	if err := d.s.mayUse(ctx, rel, roles.Select); err != nil {
+		return err
 	}
 	inc := map[string]bool{}
 	for _, o := range l.Options {

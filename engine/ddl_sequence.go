@@ -9,6 +9,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -21,6 +22,7 @@ type sequenceChange struct {
 	def     objects.SequenceDef
 	restart *int64   // RESTART; nil = not asked
 	owner   ast.Name // OWNED BY; nil = not asked
+	role    uint32   // who owns the sequence
 	always  string   // SET GENERATED: a or d; "" = not asked
 	name    ast.Name // SEQUENCE NAME
 }
@@ -256,11 +258,15 @@ func (s *Session) runCreateSequence(ctx context.Context, text string, st *ast.Cr
 		return pgerr.New(pgerr.DuplicateTable, "relation %q already exists", name)
 	}
 	if c.owner != nil {
+		c.role = s.rights(ctx).role
 		if err := s.ownedBy(ctx, c, schemaName); err != nil {
 			return err
 		}
 	}
-	return s.putSequence(ctx, schemaName, name, 0, &c.def)
+	if err := s.putSequence(ctx, schemaName, name, 0, &c.def); err != nil {
+		return err
+	}
+	return s.born(ctx, roles.RelationKey(schemaName, name), roles.Sequences)
 }
 
 func (s *Session) putSequence(ctx context.Context, schemaName, name string, oid uint32, def *objects.SequenceDef) error {
@@ -300,6 +306,9 @@ func (s *Session) ownedBy(ctx context.Context, c *sequenceChange, schemaName str
 		}
 		return e
 	}
+	if k, _ := relationAccess(rel); !free(schemaName) && s.roles(ctx).Access(k).Owner != c.role {
+		return pgerr.New(pgerr.ObjectNotInPrerequisiteState, "sequence must have same owner as table it is linked to")
+	}
 	if rel.Schema() != schemaName {
 		return pgerr.New(pgerr.ObjectNotInPrerequisiteState, "sequence must be in same schema as table it is linked to")
 	}
@@ -316,6 +325,9 @@ func (s *Session) sequenceToChange(ctx context.Context, name ast.Name) (*catalog
 	rel, err := s.newResolver().Relation(ctx, name, resolveDefaults(s))
 	if err != nil {
 		return nil, withoutPosition(err)
+	}
+	if err := s.mustOwn(ctx, rel); err != nil {
+		return nil, err
 	}
 	seq, ok := rel.(*catalog.SequenceRelation)
 	if !ok {
@@ -344,6 +356,8 @@ func (s *Session) runAlterSequence(ctx context.Context, text string, st *ast.Alt
 			return pgerr.New(pgerr.FeatureNotSupported, "cannot change ownership of identity sequence").
 				WithDetail("Sequence %q is linked to table %q.", seq.Name(), old.Table)
 		}
+		k, _ := relationAccess(seq)
+		c.role = s.roles(ctx).Access(k).Owner
 		if err := s.ownedBy(ctx, c, seq.Schema()); err != nil {
 			return err
 		}
@@ -466,6 +480,10 @@ func (s *Session) makeSequences(ctx context.Context, schemaName, table string, l
 		if err := s.putSequence(ctx, schemaName, name, n.oid, &def); err != nil {
 			return err
 		}
+		owner := s.roles(ctx).Access(roles.RelationKey(schemaName, table)).Owner
+		if err := s.bornTo(ctx, roles.RelationKey(schemaName, name), roles.Sequences, owner); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -584,7 +602,7 @@ func (a *alteration) identityOnly(f types.Field, hint string) error {
 }
 
 // followColumn stages what a change of a column's name does to the sequences that it
-// owns; to is "" when the column is dropped.
+// owns and to the privileges on it; to is "" when the column is dropped.
 func (a *alteration) followColumn(ctx context.Context, column, to string) error {
 	seqs, err := a.s.sequencesOf(ctx, a.rel.Schema(), a.rel.Name(), column)
 	if err != nil {
@@ -603,7 +621,7 @@ func (a *alteration) followColumn(ctx context.Context, column, to string) error 
 			return err
 		}
 	}
-	return nil
+	return a.s.renamedColumn(ctx, a.rel, column, to)
 }
 
 // restartIdentity is TRUNCATE ... RESTART IDENTITY.
@@ -613,6 +631,9 @@ func (s *Session) restartIdentity(ctx context.Context, rel catalog.Relation) err
 		return err
 	}
 	for _, x := range seqs {
+		if err := s.mustOwn(ctx, x); err != nil {
+			return err
+		}
 		if err := x.Counter().Set(ctx, x.Definition(), x.Definition().Start, false); err != nil {
 			return err
 		}
@@ -701,13 +722,16 @@ func (s *Session) runAlterSequenceTable(ctx context.Context, st *ast.AlterTable)
 	for _, c := range st.Cmds {
 		switch c.Op {
 		case ast.OwnerTo:
-			err = s.checkRole(c.Role)
+			err = s.giveRelation(ctx, seq, c.Role)
 		case ast.SetSchema:
 			n, ok := s.schemaExists(ctx, c.Name.Name)
 			switch {
 			case !ok:
 				err = pgerr.New(pgerr.InvalidSchemaName, "schema %q does not exist", c.Name.Name)
 			case n != seq.Schema():
+				if err = s.mayCreateIn(ctx, n); err != nil {
+					return err
+				}
 				err = s.renameSequence(ctx, seq, n, seq.Name())
 			}
 		default:

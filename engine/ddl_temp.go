@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/storage/commit"
@@ -195,6 +196,9 @@ func (s *Session) tempName(ctx context.Context, text string, n ast.Name, p ast.P
 	}
 	if strings.Contains(n.Last(), "$") {
 		return "", "", false, errAt(text, n.Pos(), pgerr.InvalidName, "the name %q may not contain \"$\"", n.Last())
+	}
+	if err := s.mayInDatabase(ctx, roles.Temporary); err != nil {
+		return "", "", false, err
 	}
 	t, err := s.openTemp(ctx)
 	if err != nil {

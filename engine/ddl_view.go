@@ -9,6 +9,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -160,6 +161,9 @@ func (s *Session) runCreateView(ctx context.Context, text string, st *ast.Create
 		if !ok {
 			return pgerr.New(pgerr.WrongObjectType, "%q is not a view", name)
 		}
+		if err := s.mustOwn(ctx, v); err != nil {
+			return err
+		}
 		if err := replaceView(v.Definition(), &def); err != nil {
 			return err
 		}
@@ -170,7 +174,10 @@ func (s *Session) runCreateView(ctx context.Context, text string, st *ast.Create
 	default:
 		return pgerr.New(pgerr.DuplicateTable, "relation %q already exists", name)
 	}
-	return s.putView(ctx, schemaName, name, oid, &def)
+	if err := s.putView(ctx, schemaName, name, oid, &def); err != nil || oid != 0 {
+		return err
+	}
+	return s.born(ctx, roles.RelationKey(schemaName, name), roles.Relation)
 }
 
 // replaceView checks that a view may stand in place of another, and takes over what
@@ -190,7 +197,7 @@ func replaceView(old, def *catalog.ViewDef) error {
 		}
 		n.Comment, n.Default = o.Comment, o.Default
 	}
-	def.Owner, def.Created = old.Owner, old.Created
+	def.Created = old.Created
 	if def.Comment == "" {
 		def.Comment = old.Comment
 	}
@@ -476,6 +483,9 @@ func (s *Session) viewToChange(ctx context.Context, text string, name ast.Name) 
 		}
 		return nil, withoutPosition(err)
 	}
+	if err := s.mustOwn(ctx, rel); err != nil {
+		return nil, err
+	}
 	if systemSchema(rel.Schema()) {
 		return nil, pgerr.New(pgerr.InsufficientPrivilege, "permission denied: %q is a system catalog", rel.Name())
 	}
@@ -498,6 +508,9 @@ func withoutPosition(err error) error {
 
 // runAlterView is ALTER VIEW, and ALTER TABLE of a view.
 func (s *Session) runAlterView(ctx context.Context, text string, v *catalog.ViewRelation, st *ast.AlterTable) error {
+	if err := s.mustOwn(ctx, v); err != nil {
+		return err
+	}
 	for _, c := range st.Cmds {
 		now, err := s.catalog().Resolve(ctx, v.Schema(), v.Name(), catalog.ResolveOptions{})
 		if err != nil {
@@ -551,7 +564,7 @@ func (s *Session) alterView(ctx context.Context, text string, v *catalog.ViewRel
 			return nil
 		})
 	case ast.OwnerTo:
-		return s.checkRole(c.Role)
+		return s.giveRelation(ctx, v, c.Role)
 	case ast.SetSchema:
 		return s.moveView(ctx, v, c.Name.Name)
 	case ast.SetComment:
@@ -592,6 +605,9 @@ func (s *Session) moveView(ctx context.Context, v *catalog.ViewRelation, to stri
 	if systemSchema(n) {
 		return pgerr.New(pgerr.InsufficientPrivilege, "permission denied for schema %s", n)
 	}
+	if err := s.mayCreateIn(ctx, n); err != nil {
+		return err
+	}
 	return s.renameView(ctx, v, n, v.Name())
 }
 
@@ -622,11 +638,18 @@ func (s *Session) moveObject(ctx context.Context, kind objects.Kind, rel catalog
 	if err != nil {
 		return err
 	}
+	k, _ := relationAccess(rel)
+	access := s.roles(ctx).Access(k)
 	if err := s.dropObject(ctx, kind, rel.Schema(), rel.Name()); err != nil {
 		return err
 	}
 	if err := put(); err != nil {
 		return err
+	}
+	if !free(schemaName) {
+		if err := s.putAccess(ctx, roles.RelationKey(schemaName, name), access); err != nil {
+			return err
+		}
 	}
 	return store()
 }
@@ -660,6 +683,9 @@ func (s *Session) renameViewPart(ctx context.Context, v *catalog.ViewRelation, s
 			return err
 		}
 		if err := s.changeView(ctx, v, func(def *catalog.ViewDef) error { def.Columns[i].Name = to; return nil }); err != nil {
+			return err
+		}
+		if err := s.renamedColumn(ctx, v, from, to); err != nil {
 			return err
 		}
 		return store()

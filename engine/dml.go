@@ -190,6 +190,9 @@ func (s *Session) runModify(ctx context.Context, p *prepared, args []types.Datum
 	if s.readOnly() && (s.temp == nil || pl.mod.Modify.Target.Schema() != s.temp.schema) {
 		return nil, errReadOnly(commandName(p.stmt))
 	}
+	if err := s.permit(ctx, pl); err != nil {
+		return nil, err
+	}
 	first := !s.tx.queried && s.tx.staged == nil
 	out, err := s.modify(ctx, p, pl, args, nil)
 	if err != nil {

@@ -345,6 +345,10 @@ func (e *Engine) openSession(st Startup) (*Session, error) {
 	if err := s.mayOpen(m); err != nil {
 		return nil, err
 	}
+	if err := s.mayConnect(e.ctx); err != nil {
+		return nil, err
+	}
+	s.applyStored(e.ctx)
 	if err := s.applyStartup(st.Params); err != nil {
 		return nil, err
 	}

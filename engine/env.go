@@ -27,7 +27,9 @@ type stmtEnv struct {
 	// explicit are the schemas of search_path that exist. Few statements ask.
 	explicit func() []string
 	// sequences are those that were looked up, by OID.
-	sequences sync.Map
+	sequences     sync.Map
+	relationsOnce sync.Once
+	relations     map[uint32]catalog.Relation // see byOID
 }
 
 var (
@@ -357,6 +359,9 @@ func (e *stmtEnv) Action(ctx context.Context, fn string, args []types.Datum) (ty
 		s := e.s.eng.session(int32(n))
 		return s, s != nil
 	}
+	if strings.HasPrefix(fn, "has_") {
+		return e.hasPrivilege(ctx, fn, args)
+	}
 	switch fn {
 	case "nextval", "currval", "lastval", "setval":
 		return e.sequenceCall(ctx, fn, args)
@@ -402,6 +407,8 @@ func (e *stmtEnv) Action(ctx context.Context, fn string, args []types.Datum) (ty
 		}
 	case "pg_stat_statements_reset", "pg_stat_reset", "pg_stat_reset_single_table_counters", "pg_stat_reset_shared", "pg_stat_reset_slru", "pg_stat_clear_snapshot":
 		return e.s.resetStats(ctx, fn, args)
+	case "acldefault", "aclexplode", "makeaclitem":
+		return e.aclFunction(ctx, fn, args)
 	case "pg_has_role":
 		return e.s.hasRole(ctx, args)
 	case "pg_reload_conf":
@@ -443,7 +450,7 @@ func (s *Session) noBackend(args []types.Datum) error {
 
 // reloadConf is pg_reload_conf.
 func (s *Session) reloadConf(ctx context.Context) (types.Datum, error) {
-	if !s.isSuper(ctx) {
+	if !s.rights(ctx).super {
 		return nil, denied("permission denied for function pg_reload_conf")
 	}
 	if s.eng.cfg.ReloadConf == nil {

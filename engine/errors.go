@@ -12,6 +12,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/index"
 	"github.com/paimon-sql/paimon-sql/index/bitslice"
 	"github.com/paimon-sql/paimon-sql/index/dv"
@@ -253,6 +254,15 @@ var errorTable = []errorRule{
 	sentinel("objects.ErrConflict", objects.ErrConflict, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.SerializationFailure, "could not serialize access due to concurrent update").
 			WithDetail("%s.", upperFirst(err.Error())).WithHint("The transaction might succeed if retried.")
+	}),
+	sentinel("roles.ErrDependent", roles.ErrDependent, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.DependentObjectsStillExist, "dependent privileges exist").WithHint("Use CASCADE to revoke them too.")
+	}),
+	sentinel("roles.ErrCircular", roles.ErrCircular, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.InvalidGrantOperation, "grant options cannot be granted back to your own grantor")
+	}),
+	sentinel("roles.ErrItem", roles.ErrItem, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.InvalidTextRepresentation, "%s", err.Error())
 	}),
 	sentinel("objects.ErrExhausted", objects.ErrExhausted, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.SequenceGeneratorLimitExceeded, "%s", err.Error())

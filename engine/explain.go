@@ -103,6 +103,9 @@ func (s *Session) runExplain(ctx, life context.Context, p *prepared, st *ast.Exp
 			return nil, err
 		}
 	}
+	if err := s.permit(ctx, pl); err != nil {
+		return nil, err
+	}
 	explain := s.explain
 	if pl.mod != nil {
 		explain = s.explainModify

@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/exec/vectorized"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
@@ -169,6 +170,9 @@ func (s *Session) runTruncate(ctx context.Context, st *ast.Truncate) (*running, 
 		if !ok {
 			return nil, pgerr.New(pgerr.WrongObjectType, "%q is not a table", rel.Name())
 		}
+		if err := s.mayUse(ctx, rel, roles.Truncate); err != nil {
+			return nil, err
+		}
 		if err := s.empty(ctx, info, nil); err != nil {
 			return nil, err
 		}
@@ -181,6 +185,18 @@ func (s *Session) runTruncate(ctx context.Context, st *ast.Truncate) (*running, 
 	return &running{tag: fixedTag("TRUNCATE TABLE")}, nil
 }
 
+// lockRights are the privileges any of which allows LOCK TABLE in a mode.
+func lockRights(mode string) roles.Mode {
+	write := roles.Update | roles.Delete | roles.Truncate
+	switch mode {
+	case "ACCESS SHARE":
+		return roles.Select
+	case "ROW EXCLUSIVE":
+		return write | roles.Insert
+	}
+	return write
+}
+
 // runLock is LOCK TABLE.
 func (s *Session) runLock(ctx context.Context, st *ast.LockTable) (*running, error) {
 	if err := s.inBlock("LOCK TABLE"); err != nil {
@@ -190,6 +206,9 @@ func (s *Session) runLock(ctx context.Context, st *ast.LockTable) (*running, err
 	for _, t := range st.Tables {
 		rel, err := r.Relation(ctx, t.Name, resolveDefaults(s))
 		if err != nil {
+			return nil, err
+		}
+		if err := s.mayUse(ctx, rel, lockRights(st.Mode)); err != nil {
 			return nil, err
 		}
 		info, ok := rel.(catalog.TableInfo)

@@ -41,7 +41,7 @@ func writes(st ast.Stmt) (string, bool) {
 	case *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge, *ast.Truncate, *ast.CreateTable, *ast.CreateTableAs, *ast.CreateView,
 		*ast.CreateSchema, *ast.CreateIndex, *ast.CreateSequence, *ast.AlterSequence, *ast.Drop, *ast.Comment, *ast.AlterTable,
 		*ast.Rename, *ast.AlterOwner, *ast.AlterObjectSchema, *ast.AlterSchemaOptions, *ast.CreateRole, *ast.AlterRole,
-		*ast.AlterSettings, *ast.Grant, *ast.CreateDatabase, *ast.AlterDatabase, *ast.RefreshMatView, *ast.CreateFunction, *ast.Call:
+		*ast.AlterSettings, *ast.Grant, *ast.AlterDefaultPrivileges, *ast.ReassignOwned, *ast.DropOwned, *ast.CreateDatabase, *ast.AlterDatabase, *ast.RefreshMatView, *ast.CreateFunction, *ast.Call:
 		return commandName(st), true
 	case *ast.Copy:
 		return "COPY FROM", x.From
@@ -140,6 +140,12 @@ func commandName(st ast.Stmt) string {
 		return "ALTER ROLE"
 	case *ast.AlterSettings:
 		return "ALTER " + x.Kind
+	case *ast.AlterDefaultPrivileges:
+		return "ALTER DEFAULT PRIVILEGES"
+	case *ast.ReassignOwned:
+		return "REASSIGN OWNED"
+	case *ast.DropOwned:
+		return "DROP OWNED"
 	case *ast.Grant:
 		name := "GRANT"
 		if x.Revoke {

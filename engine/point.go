@@ -112,6 +112,9 @@ func newPoint(pl *planned) *point {
 // must go the general way.
 func (s *Session) pointState(ctx context.Context, pl *planned) *pointState {
 	p := pl.point
+	if r := s.rights(ctx); !r.super && !r.isPassed(pl) {
+		return nil // the general way asks
+	}
 	if p == nil || s.tx.staged != nil || s.temp != nil || len(s.tx.tables) > 0 || s.pinned() || s.set.use().scanVersion != "" || !s.usable(pl) {
 		return nil
 	}

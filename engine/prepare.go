@@ -174,7 +174,7 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Col
 		return nil, c.Columns, nil
 	case *ast.Transaction, *ast.Set, *ast.SetTransaction, *ast.SetConstraints, *ast.Reset, *ast.Deallocate, *ast.Prepare,
 		*ast.CloseCursor, *ast.Discard, *ast.Listen, *ast.Unlisten, *ast.Notify, *ast.Checkpoint, *ast.Use, *ast.LockTable, *ast.Truncate, *ast.Reindex,
-		*ast.CreateRole, *ast.AlterRole, *ast.Grant:
+		*ast.CreateRole, *ast.AlterRole, *ast.Grant, *ast.AlterSettings, *ast.AlterDefaultPrivileges, *ast.ReassignOwned, *ast.DropOwned:
 		return nil, nil, nil
 	case *ast.Copy:
 		return nil, nil, nil

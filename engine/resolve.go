@@ -37,7 +37,7 @@ type pinKey struct {
 }
 
 func (s *Session) newResolver() *resolver {
-	r := &resolver{s: s, path: s.searchPath(true), pins: map[pinKey]catalog.Relation{}}
+	r := &resolver{s: s, path: s.usablePath(s.ctx, s.searchPath(true)), pins: map[pinKey]catalog.Relation{}}
 	if s.pinned() {
 		if s.tx.pins == nil {
 			s.tx.pins = map[pinKey]catalog.Relation{}
@@ -126,6 +126,11 @@ func (r *resolver) find(ctx context.Context, name ast.Name, o catalog.ResolveOpt
 		case "pg_temp":
 			schema = r.s.tempSchema()
 		}
+		if !o.InView && !r.s.rights(ctx).usable(schema) {
+			if _, ok := r.s.schemaExists(ctx, schema); ok {
+				return nil, r.s.mayUseSchema(ctx, schema)
+			}
+		}
 		rel, err := r.inSchema(ctx, schema, id, o)
 		if missing(err) {
 			return nil, undefined(err)
@@ -159,13 +164,6 @@ func (r *resolver) inSchema(ctx context.Context, schema string, id ast.Ident, o 
 			return nil, catalog.ErrNoRelation
 		}
 		r.private = true
-		if schema == "pg_catalog" && (id.Name == "pg_authid" || id.Name == "pg_shadow") && !r.s.isSuper(ctx) {
-			kind := "table"
-			if rel.Kind() == 'v' {
-				kind = "view"
-			}
-			return nil, denied("permission denied for %s %s", kind, id.Name)
-		}
 		return rel, nil
 	}
 	if schema == r.s.tempSchema() {

@@ -106,12 +106,30 @@ func (e *Engine) underLimit(m *roles.Model, user string) error {
 
 // roles returns the roles as the session's transaction sees them.
 func (s *Session) roles(ctx context.Context) *roles.Model {
-	if st := s.tx.staged; st != nil {
-		if now, err := st.State(ctx); err == nil {
-			return roles.New(now)
-		}
+	base := s.eng.roles(ctx)
+	st := s.tx.staged
+	if st == nil {
+		return base
 	}
-	return s.eng.roles(ctx)
+	edits := st.Edits()
+	if o := s.own.Load(); o != nil && o.staged == st && o.base == base && o.edits == edits {
+		return o.model
+	}
+	now, err := st.State(ctx)
+	if err != nil {
+		return base
+	}
+	o := &ownRoles{st, base, edits, roles.New(now)}
+	s.own.Store(o)
+	return o.model
+}
+
+// ownRoles are the roles as a transaction sees them that has changed something.
+type ownRoles struct {
+	staged *catalog.Staged
+	base   *roles.Model
+	edits  uint64
+	model  *roles.Model
 }
 
 // superName reports whether a user of this session is a superuser.
@@ -121,9 +139,6 @@ func (s *Session) superName(m *roles.Model, user string) bool {
 	}
 	return s.unlisted && user == s.user
 }
-
-// isSuper reports whether the current user is a superuser.
-func (s *Session) isSuper(ctx context.Context) bool { return s.superName(s.roles(ctx), s.userName()) }
 
 // sessionUser is session_user.
 func (s *Session) sessionUser() string {
@@ -547,8 +562,18 @@ func (s *Session) runDropRole(ctx context.Context, st *ast.Drop, out ResultSink)
 			return pgerr.New(pgerr.ObjectInUse, "session user cannot be dropped")
 		case r.Super && !e.super:
 			return denied("must be superuser to drop superusers")
-		case r.OID == roles.Superuser:
+		case r.OID < roles.FirstOID:
 			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop role %s because it is required by the database system", name)
+		}
+		if deps := s.dependsOnRole(ctx, e.m, r.OID); deps != nil {
+			return cannotDropRole(name, deps)
+		}
+		for _, x := range e.m.AllSettings() {
+			if x.Role == r.OID {
+				if err := s.putSettings(ctx, x, nil); err != nil {
+					return err
+				}
+			}
 		}
 		if err := e.ed.DeleteObject(ctx, objects.Role, "", name); err != nil {
 			return err
@@ -587,6 +612,12 @@ func (e *roleEdit) grant(role, member *roles.Role, admin bool, by *roles.Role) e
 		return err
 	}
 	role, member = e.m.ByOID(role.OID), e.m.ByOID(member.OID) // as they are now
+	if role.OID == roles.DatabaseOwner {
+		return pgerr.New(pgerr.InvalidGrantOperation, "role %q cannot have explicit members", role.Name)
+	}
+	if member.OID == roles.DatabaseOwner {
+		return pgerr.New(pgerr.InvalidGrantOperation, "role %q cannot be a member of any role", member.Name)
+	}
 	if e.m.IsMember(role.OID, member.OID) {
 		return pgerr.New(pgerr.InvalidGrantOperation, "role %q is a member of role %q", role.Name, member.Name)
 	}
@@ -628,12 +659,8 @@ func (e *roleEdit) revoke(role, member *roles.Role, adminOnly bool) error {
 	return e.put(&c)
 }
 
-// runGrant is GRANT and REVOKE of roles. Privileges on objects are not there.
-func (s *Session) runGrant(ctx context.Context, st *ast.Grant, out ResultSink) error {
-	if st.Kind != "" {
-		return pgerr.New(pgerr.FeatureNotSupported, "%s of privileges on objects is not supported yet", commandName(st)).
-			WithHint("Every role that may connect may read and change every table.")
-	}
+// grantRoles is GRANT and REVOKE of roles.
+func (s *Session) grantRoles(ctx context.Context, st *ast.Grant, out ResultSink) error {
 	e, err := s.editRoles(ctx, out)
 	if err != nil {
 		return err
@@ -752,12 +779,22 @@ func (x *sources) Roles() []pgcatalog.Role {
 
 // EnabledRole reports whether the current user has a role's privileges.
 func (x *sources) EnabledRole(oid uint32) bool {
-	m, user := x.s.roles(x.s.ctx), x.s.userName()
-	if x.s.superName(m, user) {
-		return true
-	}
-	r := m.Role(user)
-	return r != nil && m.Has(r.OID, oid)
+	r := x.s.rights(x.s.ctx)
+	return r.super || r.has[oid]
+}
+
+// Model is what is known of owners and privileges.
+func (x *sources) Model() *roles.Model { return x.s.roles(x.s.ctx) }
+
+// May reports whether the current user has any of some privileges on an object.
+func (x *sources) May(k roles.Key, c roles.Class, any roles.Mode) bool {
+	return free(k.Schema) || x.s.rights(x.s.ctx).mask(k, c, any, false) != 0
+}
+
+// MayColumn is May of a column's own privileges.
+func (x *sources) MayColumn(k roles.Key, column string, any roles.Mode) bool {
+	r := x.s.rights(x.s.ctx)
+	return r.column(r.m.Access(k), column, any, false) != 0
 }
 
 // seesWork reports whether the current user may see what a session of another user
@@ -768,7 +805,7 @@ func (s *Session) seesWork(m *roles.Model, other string) bool {
 		return true
 	}
 	a, b := m.Role(user), m.Role(other)
-	return a != nil && b != nil && m.Has(a.OID, b.OID)
+	return a != nil && (m.Has(a.OID, roles.ReadAllStats) || b != nil && m.Has(a.OID, b.OID))
 }
 
 // mayStop checks pg_cancel_backend and pg_terminate_backend.
@@ -783,7 +820,7 @@ func (s *Session) mayStop(ctx context.Context, other *Session, terminate bool) e
 		}
 		return denied("must be a superuser to cancel superuser query")
 	}
-	if s.seesWork(m, other.user) {
+	if me, it := m.Role(s.userName()), m.Role(other.user); me != nil && (m.Has(me.OID, roles.SignalBackend) || it != nil && m.Has(me.OID, it.OID)) {
 		return nil
 	}
 	if terminate {

@@ -127,6 +127,9 @@ func (s *Session) start(ctx, life context.Context, p *prepared, args []types.Dat
 				return nil, err
 			}
 		}
+		if err := s.permit(ctx, pl); err != nil {
+			return nil, err
+		}
 		if pl.locks {
 			return s.lockRows(ctx, p, pl, args)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -108,6 +109,9 @@ func (e *stmtEnv) sequenceCall(ctx context.Context, fn string, args []types.Datu
 	if fn == "lastval" {
 		if oid := vals.latest(); oid != 0 {
 			if rel, err := e.s.objectByOID(ctx, oid); rel != nil || err != nil {
+				if err == nil {
+					err = e.s.mayUse(ctx, rel, roles.Usage|roles.Select)
+				}
 				v, _ := vals.of(oid)
 				return v, err
 			}
@@ -116,6 +120,10 @@ func (e *stmtEnv) sequenceCall(ctx context.Context, fn string, args []types.Datu
 	}
 	seq, err := e.sequence(ctx, args[0])
 	if err != nil {
+		return nil, err
+	}
+	need := map[string]roles.Mode{"nextval": roles.Usage | roles.Update, "currval": roles.Usage | roles.Select, "setval": roles.Update}
+	if err := e.s.mayUse(ctx, seq, need[fn]); err != nil {
 		return nil, err
 	}
 	def := seq.Definition()

@@ -45,6 +45,8 @@ type Session struct {
 	cancel context.CancelCauseFunc
 	call   call
 	named  meant // see meaning
+	mine   atomic.Pointer[rights]
+	own    atomic.Pointer[ownRoles]
 
 	notes notes // of the transaction; messages are guarded by mu
 	ears  ears  // guarded by the engine's notifier
@@ -114,19 +116,9 @@ func (s *Session) applyStartup(params map[string]string) error {
 				}
 				value = v
 			}
-			if key == "role" || key == "session_authorization" {
-				if err := s.mayBecome(key, value); err != nil {
-					return err
-				}
-			}
-			if err := s.set.set(name, value, false); err != nil {
+			if err := s.startWith(name, value); err != nil {
 				return err
 			}
-			s.set.mu.Lock()
-			s.set.start[key], _ = s.set.value(key)
-			s.set.now = layers{}
-			s.set.changed()
-			s.set.mu.Unlock()
 		}
 	}
 	return nil

@@ -36,6 +36,8 @@ type settings struct {
 	memo            *derived // nil = compute again
 	// starting: the connection's own parameters are being set.
 	starting bool
+	// stored: what ALTER ROLE and ALTER DATABASE keep is being set.
+	stored bool
 	// isSuper reports whether a user is a superuser: the setting is_superuser. It must
 	// not ask for settings. nil = everybody is.
 	isSuper func(user string) bool
@@ -173,38 +175,14 @@ func (s *settings) source(d *Setting) string {
 // set changes a setting; local ends with the transaction. The value is that of
 // SET or set_config: a list is one text.
 func (s *settings) set(name, value string, local bool) error {
-	key := strings.ToLower(name)
-	d := s.reg.byName[key]
-	if d == nil {
-		if err := customName(name); err != nil {
-			return err
-		}
-	} else {
-		if err := s.settable(d); err != nil {
-			return err
-		}
-		if key == "datestyle" {
-			cur, _ := s.get(key)
-			v, err := checkDateStyle(cur, value)
-			if err != nil {
-				return err
-			}
-			value = v
-		}
-		if key == "search_path" {
-			if _, ok := splitNames(value); !ok {
-				return invalidSetting(d.Name, value).WithDetail("List syntax is invalid.")
-			}
-		}
-		v, err := d.normaliseAs(name, value)
-		if err != nil {
-			return err
-		}
-		value = v
+	value, err := s.checked(name, value)
+	if err != nil {
+		return err
 	}
+	key := strings.ToLower(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d == nil && !has(s.known, key) {
+	if s.reg.byName[key] == nil && !has(s.known, key) {
 		if s.known == nil {
 			s.known = map[string]string{}
 		}
@@ -212,6 +190,32 @@ func (s *settings) set(name, value string, local bool) error {
 	}
 	s.put(key, value, local)
 	return nil
+}
+
+// checked returns a value as it is kept, when the session may set it.
+func (s *settings) checked(name, value string) (string, error) {
+	key := strings.ToLower(name)
+	d := s.reg.byName[key]
+	if d == nil {
+		return value, customName(name)
+	}
+	if err := s.settable(d); err != nil {
+		return "", err
+	}
+	if key == "datestyle" {
+		cur, _ := s.get(key)
+		v, err := checkDateStyle(cur, value)
+		if err != nil {
+			return "", err
+		}
+		value = v
+	}
+	if key == "search_path" {
+		if _, ok := splitNames(value); !ok {
+			return "", invalidSetting(d.Name, value).WithDetail("List syntax is invalid.")
+		}
+	}
+	return d.normaliseAs(name, value)
 }
 
 func onOff(b bool) string {
@@ -343,12 +347,13 @@ func (s *settings) settable(d *Setting) error {
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter %q cannot be changed without restarting the server", d.Name)
 	case ScopeReload:
 		return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter %q cannot be changed now", d.Name)
-	case ScopeSuperBackend:
-		if !s.starting {
+	case ScopeSuperBackend, ScopeSuper:
+		if s.stored {
+			return nil // who stored it might
+		}
+		if d.Scope == ScopeSuperBackend && !s.starting {
 			return pgerr.New(pgerr.CantChangeRuntimeParam, "parameter %q cannot be set after connection start", d.Name)
 		}
-		fallthrough
-	case ScopeSuper:
 		if v, _ := s.get("is_superuser"); v != "on" {
 			return pgerr.New(pgerr.InsufficientPrivilege, "permission denied to set parameter %q", d.Name)
 		}

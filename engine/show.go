@@ -113,7 +113,7 @@ func (s *Session) showSchema(ctx context.Context, name ast.Name) (string, error)
 		}
 		return schema, nil
 	}
-	for _, n := range s.searchPath(false) {
+	for _, n := range s.usablePath(ctx, s.searchPath(false)) {
 		if n, ok := s.schemaExists(ctx, n); ok {
 			return n, nil
 		}
@@ -134,6 +134,9 @@ func (s *Session) showPartitions(ctx context.Context, st *ast.ShowObjects) (*run
 	}
 	pl, err := s.plan(ctx, &prepared{stmt: stmts[0], text: sql, fixed: true}, nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.permit(ctx, pl); err != nil {
 		return nil, err
 	}
 	return s.execute(s.ctx, pl, nil, fixedTag("SHOW"))

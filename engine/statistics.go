@@ -495,7 +495,7 @@ func (s *Session) resetStats(ctx context.Context, fn string, args []types.Datum)
 	if fn == "pg_stat_clear_snapshot" { // statistics are never a snapshot
 		return nil, nil
 	}
-	if !s.isSuper(ctx) {
+	if !s.rights(ctx).super {
 		return nil, denied("permission denied for function %s", fn)
 	}
 	num := func(i int) int64 {

@@ -123,8 +123,28 @@ func (s *Session) utility(ctx, life context.Context, p *prepared, args []types.D
 			return nil, err
 		}
 		return done("ALTER ROLE")
+	case *ast.AlterSettings:
+		if err := s.runAlterSettings(ctx, st); err != nil {
+			return nil, err
+		}
+		return done(commandName(st))
+	case *ast.AlterDefaultPrivileges:
+		if err := s.runAlterDefaultPrivileges(ctx, st, out); err != nil {
+			return nil, err
+		}
+		return done(commandName(st))
+	case *ast.ReassignOwned:
+		if err := s.runReassignOwned(ctx, st); err != nil {
+			return nil, err
+		}
+		return done(commandName(st))
+	case *ast.DropOwned:
+		if err := s.runDropOwned(ctx, p.text, st, out); err != nil {
+			return nil, err
+		}
+		return done(commandName(st))
 	case *ast.Grant:
-		if err := s.runGrant(ctx, st, out); err != nil {
+		if err := s.runGrant(ctx, p.text, st, out); err != nil {
 			return nil, err
 		}
 		return done(commandName(st))
@@ -172,11 +192,20 @@ func (s *Session) runSet(st *ast.Set, out ResultSink) error {
 	if st.Default {
 		return s.resetSetting(name, st.Local)
 	}
+	value, err := s.setValue(name, st)
+	if err != nil {
+		return err
+	}
+	return s.setSetting(name, value, st.Local)
+}
+
+// setValue is the text of the values of SET.
+func (s *Session) setValue(name string, st *ast.Set) (string, error) {
 	values := make([]string, len(st.Values))
 	for i, e := range st.Values {
 		v, err := settingValue(e)
 		if err != nil {
-			return err
+			return "", err
 		}
 		values[i] = v
 	}
@@ -184,20 +213,19 @@ func (s *Session) runSet(st *ast.Set, out ResultSink) error {
 	if len(values) != 1 && (d == nil || !d.list) {
 		if d == nil {
 			if err := customName(name); err != nil {
-				return err
+				return "", err
 			}
-			return pgerr.New(pgerr.InvalidParameterValue, "SET %s takes only one argument", name)
+			return "", pgerr.New(pgerr.InvalidParameterValue, "SET %s takes only one argument", name)
 		}
-		return pgerr.New(pgerr.InvalidParameterValue, "SET %s takes only one argument", d.Name)
-	}
-	value := strings.Join(values, ", ")
-	if d != nil && d.list {
-		value = d.joinList(values)
+		return "", pgerr.New(pgerr.InvalidParameterValue, "SET %s takes only one argument", d.Name)
 	}
 	if strings.EqualFold(name, "search_path") && len(values) == 1 && values[0] == "" {
-		value = `""`
+		return `""`, nil
 	}
-	return s.setSetting(name, value, st.Local)
+	if d != nil && d.list {
+		return d.joinList(values), nil
+	}
+	return strings.Join(values, ", "), nil
 }
 
 // setSetting changes a setting for SET and set_config.

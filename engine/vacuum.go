@@ -94,6 +94,10 @@ func (s *Session) runVacuum(ctx context.Context, st *ast.Vacuum, out ResultSink)
 			s.warn(out, pgerr.Warning, "skipping \"%s\" --- cannot vacuum non-tables or special system tables", rel.Name())
 			continue
 		}
+		if !s.mayMaintain(ctx, rel) {
+			s.warn(out, pgerr.Warning, "skipping \"%s\" --- only table or database owner can vacuum it", rel.Name())
+			continue
+		}
 		if err := s.vacuum(ctx, rel, o, out); err != nil {
 			return nil, err
 		}
@@ -126,7 +130,7 @@ func (s *Session) vacuum(ctx context.Context, rel catalog.Relation, o vacuumOpti
 	if err != nil {
 		return err
 	}
-	h := &procedureHost{s: s, acc: s.eng.root.Child("work_mem", s.set.use().workMem)}
+	h := &procedureHost{s: s, maintains: true, acc: s.eng.root.Child("work_mem", s.set.use().workMem)}
 	defer h.acc.Close()
 	rows, err := p.Run(ctx, h, v)
 	if err != nil {

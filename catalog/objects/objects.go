@@ -39,9 +39,15 @@ const (
 	Constraint Kind = "constraint" // unenforced; Name is table/constraint
 	Role       Kind = "role"
 	Grant      Kind = "grant"
-	Owner      Kind = "owner"
 	Comment    Kind = "comment"
 	Setting    Kind = "setting"
+	// Grant is the owner and privileges of a relation, under its name; the others are
+	// those of schemas, of the database and of objects that are made (see
+	// catalog/roles).
+	SchemaGrant   Kind = "schema_grant"
+	DatabaseGrant Kind = "database_grant"
+	DefaultGrant  Kind = "default_grant"
+	RoleSetting   Kind = "role_setting" // ALTER ROLE ... SET
 )
 
 // Object is one stored object. It must not be changed: states share it.

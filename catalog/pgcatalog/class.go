@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/table"
 )
@@ -18,7 +19,7 @@ const pageBytes = 8192
 func fillClass(f *Filler) error {
 	for i := range builtin() {
 		d := &builtin()[i]
-		f.Row("oid", d.RelOID(), "relname", d.Name, "relnamespace", NamespaceOID(d.Schema), "relowner", superuserOID,
+		f.Row("oid", d.RelOID(), "relname", d.Name, "relnamespace", NamespaceOID(d.Schema), "relowner", superuserOID, "relacl", f.acl(roles.RelationKey(d.Schema, d.Name), roles.Relation),
 			"relam", amOf(d.Kind), "relkind", d.Kind, "relpersistence", "p", "relispopulated", true, "relreplident", "n",
 			"relnatts", len(d.Fields), "reltuples", -1.0)
 	}
@@ -54,7 +55,7 @@ func fillClass(f *Filler) error {
 			persistence = "t"
 		}
 		f.Row("oid", rel.OID(), "relname", rel.Name(), "relchecks", nchecks, "relhastriggers", foreign, "relnamespace", NamespaceOID(rel.Schema()), "reltype", rowTypeOID(rel),
-			"relowner", superuserOID, "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(indexes) > 0,
+			"relowner", f.ownerOf(rel), "relacl", f.relACL(rel), "relam", amOf(rel.Kind()), "reltuples", tuples, "relpages", pages, "relhasindex", len(indexes) > 0,
 			"relpersistence", persistence, "relkind", rel.Kind(), "relnatts", columnCount(rel), "relispopulated", true,
 			"relreplident", replident, "reloptions", opts, "relhasrules", rel.Kind() == 'v')
 		if !indexed {
@@ -62,7 +63,7 @@ func fillClass(f *Filler) error {
 		}
 		for _, x := range indexes {
 			f.Row("oid", x.oid, "relname", x.name, "relnamespace", NamespaceOID(rel.Schema()),
-				"relowner", superuserOID, "relam", x.am(), "reltuples", tuples, "relpersistence", persistence, "relkind", "i",
+				"relowner", f.ownerOf(rel), "relam", x.am(), "reltuples", tuples, "relpersistence", persistence, "relkind", "i",
 				"relnatts", len(x.columns), "relispopulated", true, "relreplident", "n")
 		}
 		return nil
@@ -97,7 +98,7 @@ func optionList(m map[string]string) types.Datum {
 
 // fillAttribute lists the columns of everything that fillClass lists.
 func fillAttribute(f *Filler) error {
-	one := func(rel uint32, name string, t types.Type, num int, notNull, hasDef bool, identity string) {
+	one := func(rel uint32, name string, t types.Type, num int, notNull, hasDef bool, identity string, acl types.Datum) {
 		i := t.Info()
 		storage := "p"
 		if i.Len < 0 {
@@ -109,19 +110,19 @@ func fillAttribute(f *Filler) error {
 		}
 		f.Row("attrelid", rel, "attname", name, "atttypid", i.OID, "attstattarget", -1, "attlen", i.Len, "attnum", num,
 			"attndims", ndims, "attcacheoff", -1, "atttypmod", t.PGTypmod(), "attbyval", i.ByVal, "attalign", i.Align,
-			"attstorage", storage, "attnotnull", notNull, "atthasdef", hasDef, "attislocal", true, "attidentity", identity, "attcollation", collationOf(t))
+			"attstorage", storage, "attnotnull", notNull, "atthasdef", hasDef, "attislocal", true, "attidentity", identity, "attcollation", collationOf(t), "attacl", acl)
 	}
 	for i := range builtin() {
 		d := &builtin()[i]
 		for j, c := range d.Fields {
-			one(d.RelOID(), c.Name, c.Type, j+1, c.Type.NotNull, false, "")
+			one(d.RelOID(), c.Name, c.Type, j+1, c.Type.NotNull, false, "", nil)
 		}
 	}
 	return f.eachOf("attrelid", func(rel catalog.Relation) error {
 		byName := map[string]catalog.Column{}
 		for _, c := range rel.Columns() {
 			_, hasDef := DefaultText(f.Ctx, f.Src, rel, c)
-			one(rel.OID(), c.Name, c.Type, int(c.AttNum), c.NotNull, hasDef, identityOf(rel, c.Name))
+			one(rel.OID(), c.Name, c.Type, int(c.AttNum), c.NotNull, hasDef, identityOf(rel, c.Name), f.columnACL(rel, c.Name))
 			byName[c.Name] = c
 		}
 		for _, x := range indexesOf(rel) {
@@ -130,7 +131,7 @@ func fillAttribute(f *Filler) error {
 				if c.keyed && t.Elem != nil {
 					t = *t.Elem
 				}
-				one(x.oid, c.attName(), t, i+1, false, false, "")
+				one(x.oid, c.attName(), t, i+1, false, false, "", nil)
 			}
 		}
 		return nil

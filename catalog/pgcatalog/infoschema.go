@@ -5,6 +5,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -25,7 +26,10 @@ func fillISSchemata(f *Filler) error {
 		return err
 	}
 	for _, n := range names {
-		f.Row("catalog_name", f.Src.Database(), "schema_name", n, "schema_owner", f.Src.User())
+		owner := f.Src.Model().Access(roles.SchemaKey(n)).Owner
+		if f.Src.EnabledRole(owner) || f.Src.May(roles.SchemaKey(n), roles.Schema, roles.Schema.All()) {
+			f.Row("catalog_name", f.Src.Database(), "schema_name", n, "schema_owner", f.roleName(owner))
+		}
 	}
 	return nil
 }
@@ -40,11 +44,13 @@ func fillISTables(f *Filler) error {
 			"is_insertable_into", insertable, "is_typed", "NO")
 	}
 	for i := range builtin() {
-		one(builtin()[i].Schema, builtin()[i].Name, builtin()[i].Kind, "NO")
+		if d := &builtin()[i]; f.Src.May(roles.RelationKey(d.Schema, d.Name), roles.Relation, roles.Select) {
+			one(d.Schema, d.Name, d.Kind, "NO")
+		}
 	}
 	return f.eachNamed("table_schema", "table_name", func(rel catalog.Relation) error {
 		ins := "YES"
-		if rel.Kind() == 'S' {
+		if rel.Kind() == 'S' || !f.shows(rel) {
 			return nil
 		}
 		if rel.Kind() == 'v' {
@@ -57,9 +63,13 @@ func fillISTables(f *Filler) error {
 
 func fillISViews(f *Filler) error {
 	return f.eachNamed("table_schema", "table_name", func(rel catalog.Relation) error {
-		if v, ok := rel.(catalog.View); ok {
+		if v, ok := rel.(catalog.View); ok && f.shows(rel) {
+			var text any
+			if f.Src.EnabledRole(f.ownerOf(rel)) {
+				text = ViewText(f.Ctx, f.Src, v, false)
+			}
 			f.Row("table_catalog", f.Src.Database(), "table_schema", rel.Schema(), "table_name", rel.Name(),
-				"view_definition", ViewText(f.Ctx, f.Src, v, false), "check_option", "NONE", "is_updatable", "NO", "is_insertable_into", "NO",
+				"view_definition", text, "check_option", "NONE", "is_updatable", "NO", "is_insertable_into", "NO",
 				"is_trigger_updatable", "NO", "is_trigger_deletable", "NO", "is_trigger_insertable_into", "NO")
 		}
 		return nil
@@ -139,6 +149,9 @@ func fillISColumns(f *Filler) error {
 	}
 	for i := range builtin() {
 		d := &builtin()[i]
+		if !f.Src.May(roles.RelationKey(d.Schema, d.Name), roles.Relation, roles.Select) {
+			continue
+		}
 		for j, c := range d.Fields {
 			one(d.Schema, d.Name, c.Name, j+1, c.Type, c.Type.NotNull, nil, "NO", nil)
 		}
@@ -152,6 +165,9 @@ func fillISColumns(f *Filler) error {
 			return nil
 		}
 		for _, c := range rel.Columns() {
+			if !f.showsColumn(rel, c.Name) {
+				continue
+			}
 			var def any
 			if text, ok := DefaultText(f.Ctx, f.Src, rel, c); ok {
 				def = text

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/internal/vec"
@@ -34,6 +35,12 @@ type Sources interface {
 	Sessions() []Session
 	// Roles feeds pg_roles and pg_authid.
 	Roles() []Role
+	// Model is what is known of owners and privileges, as the transaction sees it.
+	Model() *roles.Model
+	// May reports whether the current user has any of some privileges on an object.
+	May(k roles.Key, c roles.Class, any roles.Mode) bool
+	// MayColumn is May of what was granted on a single column.
+	MayColumn(k roles.Key, column string, any roles.Mode) bool
 	// EnabledRole reports whether the current user has a role's privileges.
 	EnabledRole(oid uint32) bool
 	// Locks feeds pg_locks.

@@ -1,12 +1,15 @@
 package pgcatalog
 
-import "github.com/paimon-sql/paimon-sql/internal/types"
+import (
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
+	"github.com/paimon-sql/paimon-sql/internal/types"
+)
 
 func fillRoles(f *Filler) error {
 	for _, r := range f.Src.Roles() {
 		f.Row("rolname", r.Name, "rolsuper", r.Super, "rolinherit", r.Inherit, "rolcreaterole", r.CreateRole, "rolcreatedb", r.CreateDB,
 			"rolcanlogin", r.Login, "rolreplication", r.Repl, "rolconnlimit", r.ConnLimit, "rolpassword", "********",
-			"rolvaliduntil", r.validUntil(), "rolbypassrls", r.BypassRLS, "oid", r.OID)
+			"rolvaliduntil", r.validUntil(), "rolbypassrls", r.BypassRLS, "oid", r.OID, "rolconfig", f.settings(roles.Settings{Role: r.OID}))
 	}
 	return nil
 }
@@ -38,7 +41,7 @@ func fillLogins(f *Filler, password func(*Role) any) error {
 	for _, r := range f.Src.Roles() {
 		if r.Login {
 			f.Row("usename", r.Name, "usesysid", r.OID, "usecreatedb", r.CreateDB, "usesuper", r.Super, "userepl", r.Repl,
-				"usebypassrls", r.BypassRLS, "passwd", password(&r), "valuntil", r.validUntil())
+				"usebypassrls", r.BypassRLS, "passwd", password(&r), "valuntil", r.validUntil(), "useconfig", f.settings(roles.Settings{Role: r.OID}))
 		}
 	}
 	return nil
@@ -82,7 +85,12 @@ func fillISEnabledRoles(f *Filler) error {
 	return nil
 }
 
-func fillISApplicableRoles(f *Filler) error {
+func fillISApplicableRoles(f *Filler) error { return fillISMemberships(f, false) }
+
+func fillISAdministrableRoles(f *Filler) error { return fillISMemberships(f, true) }
+
+// fillISMemberships lists what roles of the current user are members of.
+func fillISMemberships(f *Filler, adminOnly bool) error {
 	list := f.Src.Roles()
 	names := map[uint32]string{}
 	for _, r := range list {
@@ -94,6 +102,9 @@ func fillISApplicableRoles(f *Filler) error {
 		}
 		for _, m := range r.MemberOf {
 			grantable := "NO"
+			if adminOnly && !m.Admin {
+				continue
+			}
 			if m.Admin {
 				grantable = "YES"
 			}

@@ -86,7 +86,7 @@ func fillSequences(f *Filler) error {
 				last = v
 			}
 		}
-		f.Row("schemaname", seq.Schema(), "sequencename", seq.Name(), "sequenceowner", f.Src.User(), "data_type", sequenceTypeOID(d),
+		f.Row("schemaname", seq.Schema(), "sequencename", seq.Name(), "sequenceowner", f.roleName(f.ownerOf(seq)), "data_type", sequenceTypeOID(d),
 			"start_value", d.Start, "min_value", d.Min, "max_value", d.Max, "increment_by", d.Increment, "cycle", d.Cycle,
 			"cache_size", d.Cache, "last_value", last)
 		return nil

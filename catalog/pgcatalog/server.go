@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -14,13 +15,13 @@ func fillNamespace(f *Filler) error {
 		return err
 	}
 	for _, n := range names {
-		f.Row("oid", NamespaceOID(n), "nspname", n, "nspowner", superuserOID)
+		f.Row("oid", NamespaceOID(n), "nspname", n, "nspowner", f.Src.Model().Access(roles.SchemaKey(n)).Owner, "nspacl", f.acl(roles.SchemaKey(n), roles.Schema))
 	}
 	return nil
 }
 
 func fillDatabase(f *Filler) error {
-	f.Row("oid", databaseOID, "datname", f.Src.Database(), "datdba", superuserOID, "encoding", 6, "datlocprovider", "c",
+	f.Row("oid", databaseOID, "datname", f.Src.Database(), "datdba", f.Src.Model().Access(roles.DatabaseKey).Owner, "datacl", f.acl(roles.DatabaseKey, roles.Database), "encoding", 6, "datlocprovider", "c",
 		"datallowconn", true, "datconnlimit", -1, "datfrozenxid", 716, "datminmxid", 1, "dattablespace", 1663,
 		"datcollate", "C", "datctype", "C")
 	return nil
@@ -114,13 +115,13 @@ func fillTimezones(f *Filler) error {
 func fillTables(f *Filler) error {
 	for i := range builtin() {
 		if builtin()[i].Kind == 'r' {
-			f.Row("schemaname", builtin()[i].Schema, "tablename", builtin()[i].Name, "tableowner", f.Src.User(), "hasindexes", false,
+			f.Row("schemaname", builtin()[i].Schema, "tablename", builtin()[i].Name, "tableowner", f.roleName(superuserOID), "hasindexes", false,
 				"hasrules", false, "hastriggers", false, "rowsecurity", false)
 		}
 	}
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		if rel.Kind() == 'r' {
-			f.Row("schemaname", rel.Schema(), "tablename", rel.Name(), "tableowner", f.Src.User(), "hasindexes", len(key(rel)) > 0,
+			f.Row("schemaname", rel.Schema(), "tablename", rel.Name(), "tableowner", f.roleName(f.ownerOf(rel)), "hasindexes", len(key(rel)) > 0,
 				"hasrules", false, "hastriggers", false, "rowsecurity", false)
 		}
 		return nil
@@ -130,7 +131,7 @@ func fillTables(f *Filler) error {
 func fillViews(f *Filler) error {
 	return eachTable(f.Ctx, f.Src, func(rel catalog.Relation) error {
 		if v, ok := rel.(catalog.View); ok {
-			f.Row("schemaname", rel.Schema(), "viewname", rel.Name(), "viewowner", f.Src.User(), "definition", ViewText(f.Ctx, f.Src, v, false))
+			f.Row("schemaname", rel.Schema(), "viewname", rel.Name(), "viewowner", f.roleName(f.ownerOf(rel)), "definition", ViewText(f.Ctx, f.Src, v, false))
 		}
 		return nil
 	})

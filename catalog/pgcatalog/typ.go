@@ -89,11 +89,13 @@ func fillOpfamily(f *Filler) error {
 	return nil
 }
 
+var collations = []struct {
+	oid                   int
+	name, provider, local string
+}{{100, "default", "d", ""}, {950, "C", "c", "C"}, {951, "POSIX", "c", "POSIX"}}
+
 func fillCollation(f *Filler) error {
-	for _, c := range []struct {
-		oid                   int
-		name, provider, local string
-	}{{100, "default", "d", ""}, {950, "C", "c", "C"}, {951, "POSIX", "c", "POSIX"}} {
+	for _, c := range collations {
 		var local any
 		if c.local != "" {
 			local = c.local

@@ -1,14 +1,17 @@
-// Package roles is who a warehouse knows: roles and their memberships, as
-// PostgreSQL 15 has them, read from catalog/objects. Who asks, and what an error
-// says, is the engine's.
+// Package roles is who a warehouse knows and what each may do: roles and their
+// memberships, owners and privileges, as PostgreSQL 15 has them, read from
+// catalog/objects. Who asks, and what an error says, is the engine's.
 //
-// Roles are known by OID, so that a role's name may change.
+// Roles are known by OID, so that a role's name may change. Relations and schemas are
+// known by their names, under which the privileges follow renames and drops made
+// here (catalog.Staged).
 package roles
 
 import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
 	"github.com/paimon-sql/paimon-sql/internal/scram"
@@ -71,16 +74,59 @@ type Model struct {
 	Stored bool
 	// Secret makes the salts of users that do not exist; nil = none was made.
 	Secret []byte
+
+	state  *objects.State
+	access sync.Map // Key -> *Access, decoded when first asked for
+}
+
+// FirstOID is where OIDs of roles that were made begin.
+const FirstOID = 16384
+
+// The predefined roles that mean something here, with PostgreSQL's OIDs. The others
+// exist, and may be granted.
+const (
+	DatabaseOwner uint32 = 6171
+	ReadAllData   uint32 = 6181
+	WriteAllData  uint32 = 6182
+	Monitor       uint32 = 3373
+	ReadAllStats  uint32 = 3375
+	SignalBackend uint32 = 4200
+	ReadFiles     uint32 = 4569
+)
+
+// predefined are the roles that every warehouse has besides the superuser.
+func predefined() []*Role {
+	var out []*Role
+	for _, r := range []struct {
+		oid  uint32
+		name string
+		of   []uint32
+	}{
+		{DatabaseOwner, "pg_database_owner", nil}, {ReadAllData, "pg_read_all_data", nil}, {WriteAllData, "pg_write_all_data", nil},
+		{Monitor, "pg_monitor", []uint32{3374, ReadAllStats, 3377}}, {3374, "pg_read_all_settings", nil}, {ReadAllStats, "pg_read_all_stats", nil},
+		{3377, "pg_stat_scan_tables", nil}, {ReadFiles, "pg_read_server_files", nil}, {4570, "pg_write_server_files", nil},
+		{4571, "pg_execute_server_program", nil}, {SignalBackend, "pg_signal_backend", nil}, {4544, "pg_checkpoint", nil},
+	} {
+		x := &Role{OID: r.oid, Name: r.name, Attrs: Attrs{Inherit: true, ConnLimit: -1}}
+		for _, of := range r.of {
+			x.MemberOf = append(x.MemberOf, Membership{Role: of, By: Superuser})
+		}
+		out = append(out, x)
+	}
+	return out
 }
 
 // New reads a model from a state, nil = nothing is stored. A role that does not
 // parse is left out: it cannot log in.
 func New(s *objects.State) *Model {
-	m := &Model{byName: map[string]*Role{}, byOID: map[uint32]*Role{}}
+	m := &Model{byName: map[string]*Role{}, byOID: map[uint32]*Role{}, state: s}
 	add := func(r *Role) { m.byName[r.Name], m.byOID[r.OID] = r, r }
 	add(&Role{OID: Superuser, Name: SuperuserName, Attrs: Attrs{
 		Super: true, Inherit: true, CreateRole: true, CreateDB: true, Login: true, Replication: true, BypassRLS: true, ConnLimit: -1,
 	}})
+	for _, r := range predefined() {
+		add(r)
+	}
 	if s == nil {
 		return m
 	}
@@ -89,9 +135,12 @@ func New(s *objects.State) *Model {
 		if o.Decode(&r.Attrs) != nil {
 			continue
 		}
-		if o.OID == Superuser { // it stays what it is, whatever was stored
+		switch old := m.byOID[o.OID]; {
+		case o.OID == Superuser: // it stays what it is, whatever was stored
 			r.Name, r.Super, r.Login = SuperuserName, true, true
-		} else {
+		case old != nil && o.OID < FirstOID: // only its memberships can change
+			r.Name, r.Attrs = old.Name, Attrs{Inherit: true, ConnLimit: -1, MemberOf: r.MemberOf}
+		default:
 			m.Stored = true
 		}
 		add(r)
@@ -138,7 +187,8 @@ func (m *Model) Roles() []*Role {
 }
 
 // IsMember reports whether role is of or a member of it, by way of others too.
-// Superusers are not members of everything here.
+// Superusers are not members of everything here. The owner of the database is a
+// member of pg_database_owner.
 func (m *Model) IsMember(role, of uint32) bool { return m.reaches(role, of, false) }
 
 // Has reports whether role has the privileges of another: it is it, or inherits
@@ -154,6 +204,10 @@ func (m *Model) Has(role, of uint32) bool {
 func (m *Model) reaches(role, of uint32, inherit bool) bool {
 	if role == of {
 		return true
+	}
+	if of == DatabaseOwner {
+		owner := m.Access(DatabaseKey).Owner
+		return owner != DatabaseOwner && m.reaches(role, owner, inherit)
 	}
 	seen := map[uint32]bool{role: true}
 	for todo := []uint32{role}; len(todo) > 0; {

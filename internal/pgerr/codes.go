@@ -64,6 +64,8 @@ var (
 	IdleInTransactionSessionTimeout    = Code{"25P03"}
 	InvalidSQLStatementName            = Code{"26000"}
 	InvalidGrantOperation              = Code{"0LP01"}
+	PrivilegeNotRevoked                = Code{"01006"}
+	PrivilegeNotGranted                = Code{"01007"}
 	InvalidAuthorizationSpecification  = Code{"28000"}
 	InvalidPassword                    = Code{"28P01"}
 	DependentObjectsStillExist         = Code{"2BP01"}

@@ -375,6 +375,28 @@ func (f *formatter) roles(s Stmt) {
 		f.stmt(s.Set)
 	case *Grant:
 		f.grant(s)
+	case *AlterDefaultPrivileges:
+		f.s("ALTER DEFAULT PRIVILEGES ")
+		if s.Roles != nil {
+			f.s("FOR ROLE ")
+			each(f, s.Roles, f.role)
+			f.s(" ")
+		}
+		if s.Schemas != nil {
+			f.s("IN SCHEMA ")
+			each(f, s.Schemas, f.ident)
+			f.s(" ")
+		}
+		f.grant(s.Grant)
+	case *ReassignOwned:
+		f.s("REASSIGN OWNED BY ")
+		each(f, s.Roles, f.role)
+		f.s(" TO ")
+		f.role(s.To)
+	case *DropOwned:
+		f.s("DROP OWNED BY ")
+		each(f, s.Roles, f.role)
+		f.opt(s.Cascade, " CASCADE")
 	case *CreateDatabase:
 		f.s("CREATE DATABASE ", ifNotExists(s.IfNotExists))
 		f.ident(s.Name)

@@ -355,6 +355,29 @@ type Grant struct {
 	Cascade    bool
 }
 
+// AlterDefaultPrivileges is ALTER DEFAULT PRIVILEGES. Kind of Grant is TABLES,
+// SEQUENCES, FUNCTIONS, ROUTINES, TYPES or SCHEMAS; it has no objects.
+type AlterDefaultPrivileges struct {
+	Span
+	Roles   []*RoleSpec // nil: the current one
+	Schemas []Ident     // nil: all
+	Grant   *Grant
+}
+
+// ReassignOwned is REASSIGN OWNED.
+type ReassignOwned struct {
+	Span
+	Roles []*RoleSpec
+	To    *RoleSpec
+}
+
+// DropOwned is DROP OWNED.
+type DropOwned struct {
+	Span
+	Roles   []*RoleSpec
+	Cascade bool
+}
+
 // CreateDatabase is CREATE DATABASE.
 type CreateDatabase struct {
 	Span
@@ -415,6 +438,11 @@ func (*CreateRole) stmt()     {}
 func (*AlterRole) stmt()      {}
 func (*AlterSettings) stmt()  {}
 func (*Grant) stmt()          {}
+
+func (*AlterDefaultPrivileges) stmt() {}
+func (*ReassignOwned) stmt()          {}
+func (*DropOwned) stmt()              {}
+
 func (*CreateDatabase) stmt() {}
 func (*AlterDatabase) stmt()  {}
 func (*Unsupported) stmt()    {}

@@ -483,12 +483,28 @@ func setFunctions() []*Overload {
 		}
 		o.RetFn = func([]types.Type) types.Type { return tNum }
 	}
-	acl := setFn("aclexplode", types.Of(types.Record), func(*Call, []types.Datum) (SetReader, error) { return emptyReader{}, nil },
+	acl := setFn("aclexplode", types.Of(types.Record), aclRows,
 		"The privileges of an access list.", types.ArrayOf(types.Of(types.AclItem)))
 	acl.SetColumns = setColumns("grantor grantee privilege_type is_grantable", tOID, tOID, tText, tBool)
 	opts := setFn("pg_options_to_table", types.Of(types.Record), optionRows, "The options of a list of name=value.", types.ArrayOf(tText))
 	opts.SetColumns = setColumns("option_name option_value", tText, tText)
 	return append(append(out, acl, opts), jsonSets()...)
+}
+
+// aclRows is aclexplode; who the names in the list are is the catalog's to say.
+func aclRows(c *Call, args []types.Datum) (SetReader, error) {
+	r := &rowsReader{types: []types.Type{tOID, tOID, tText, tBool}}
+	if args[0] == nil {
+		return r, nil
+	}
+	rows, err := action("aclexplode")(c, args)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range asArray(rows) {
+		r.rows = append(r.rows, row.([]types.Datum))
+	}
+	return r, nil
 }
 
 func optionRows(_ *Call, args []types.Datum) (SetReader, error) {

@@ -203,20 +203,22 @@ func systemInfo() []*Overload {
 			return v, nil
 		}))
 	}
-	// Privileges on objects: everybody who is let in has all.
+	// Privileges on objects.
 	for _, p := range []string{"table", "any_column", "schema", "database", "function", "language", "sequence", "tablespace", "type", "server", "foreign_data_wrapper", "parameter"} {
 		fn := "has_" + p + "_privilege"
 		for _, obj := range []types.Type{oid, txt} {
-			add(sys(fn, true, b, ts(obj, txt), constant(true)))
+			add(sys(fn, true, b, ts(obj, txt), action(fn)))
 			for _, who := range []types.Type{name, oid} {
-				add(sys(fn, true, b, ts(who, obj, txt), constant(true)))
+				add(sys(fn, true, b, ts(who, obj, txt), action(fn)))
 			}
 		}
 	}
 	for _, obj := range []types.Type{oid, txt} {
 		for _, col := range []types.Type{txt, types.Of(types.Int2)} {
-			add(sys("has_column_privilege", true, b, ts(obj, col, txt), constant(true)))
-			add(sys("has_column_privilege", true, b, ts(name, obj, col, txt), constant(true)))
+			add(sys("has_column_privilege", true, b, ts(obj, col, txt), action("has_column_privilege")))
+			for _, who := range []types.Type{name, oid} {
+				add(sys("has_column_privilege", true, b, ts(who, obj, col, txt), action("has_column_privilege")))
+			}
 		}
 	}
 	for _, r := range []types.Type{name, oid} {
@@ -225,7 +227,10 @@ func systemInfo() []*Overload {
 			add(sys("pg_has_role", true, b, ts(who, r, txt), action("pg_has_role")))
 		}
 	}
+	acl := types.ArrayOf(types.Of(types.AclItem))
 	add(
+		sys("acldefault", true, acl, ts(types.Of(types.Char), oid), action("acldefault")),
+		sys("makeaclitem", true, types.Of(types.AclItem), ts(oid, oid, txt, b), action("makeaclitem")),
 		sys("row_security_active", true, b, ts(oid), constant(false)),
 		sys("row_security_active", true, b, ts(txt), constant(false)),
 	)

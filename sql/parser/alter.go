@@ -21,6 +21,8 @@ func (p *parser) alter() ast.Stmt {
 		p.next()
 	case p.kw("role"), p.kw("user") && !p.userMapping(), p.kw("group"):
 		return p.alterRole()
+	case p.kw2("default", "privileges"):
+		return p.defaultPrivileges()
 	case p.kw("database"):
 		return p.alterDatabase()
 	case p.kw("schema"):

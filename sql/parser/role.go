@@ -300,3 +300,91 @@ func (p *parser) privilegeTarget(g *ast.Grant) {
 		g.Kind, g.Objects = "TABLE", list(p, p.qualifiedName)
 	}
 }
+
+// defaultPrivileges parses ALTER DEFAULT PRIVILEGES from its second word on.
+func (p *parser) defaultPrivileges() ast.Stmt {
+	p.next()
+	p.next()
+	d := &ast.AlterDefaultPrivileges{}
+	for p.err == nil {
+		pos := p.pos()
+		switch {
+		case p.kw("for"):
+			p.next()
+			if !p.acceptKw("role") {
+				p.expectKw("user")
+			}
+			if d.Roles != nil {
+				p.failAt(pos, pgerr.SyntaxError, "conflicting or redundant options")
+			}
+			d.Roles = p.roleList()
+			continue
+		case p.kw("in"):
+			p.next()
+			p.expectKw("schema")
+			if d.Schemas != nil {
+				p.failAt(pos, pgerr.SyntaxError, "conflicting or redundant options")
+			}
+			d.Schemas = list(p, p.colID)
+			continue
+		}
+		break
+	}
+	g := &ast.Grant{Revoke: p.kw("revoke")}
+	d.Grant = g
+	g.Loc = p.loc()
+	if !g.Revoke && !p.kw("grant") {
+		p.syntaxError()
+		return nil
+	}
+	p.next()
+	if g.Revoke && p.acceptKw("grant") {
+		p.expectKws("option for")
+		g.OptionOnly = true
+	}
+	g.Privileges = p.privileges()
+	p.expectKw("on")
+	switch {
+	case p.kw("tables"), p.kw("sequences"), p.kw("functions"), p.kw("routines"), p.kw("types"), p.kw("schemas"):
+		g.Kind = upper(p.tok().text)
+		p.next()
+	default:
+		p.syntaxError()
+		return nil
+	}
+	if g.Revoke {
+		p.expectKw("from")
+	} else {
+		p.expectKw("to")
+	}
+	g.Grantees = list(p, func() *ast.RoleSpec {
+		p.acceptKw("group")
+		return p.roleSpec()
+	})
+	if g.Revoke {
+		g.Cascade, _ = p.dropBehavior()
+	} else if p.acceptKw("with") {
+		p.expectKws("grant option")
+		g.WithOption = true
+	}
+	return d
+}
+
+// reassignOwned parses REASSIGN OWNED.
+func (p *parser) reassignOwned() ast.Stmt {
+	p.next()
+	p.expectKws("owned by")
+	r := &ast.ReassignOwned{Roles: p.roleList()}
+	p.expectKw("to")
+	r.To = p.roleSpec()
+	return r
+}
+
+// dropOwned parses DROP OWNED from its second word on.
+func (p *parser) dropOwned() ast.Stmt {
+	p.next()
+	p.expectKw("by")
+	d := &ast.DropOwned{Roles: p.roleList()}
+	d.Cascade, _ = p.dropBehavior()
+	return d
+}

@@ -43,9 +43,6 @@ var subRules = map[string]string{
 		| (FUNCTION | PROCEDURE | ROUTINE) funcsig | TRANSFORM FOR type LANGUAGE name | TYPE type`,
 	"labelobj": `objany | COLUMN anyname | objname | (TYPE | DOMAIN) type | AGGREGATE funcname aggrargs
 		| (FUNCTION | PROCEDURE | ROUTINE) funcsig | LARGE OBJECT number`,
-	"privobj":   `TABLES | FUNCTIONS | ROUTINES | SEQUENCES | TYPES | SCHEMAS`,
-	"grantee":   `GROUP role | role`,
-	"defopt":    `IN SCHEMA name, | FOR (ROLE | USER) role,`,
 	"dependson": `[NO] DEPENDS ON EXTENSION name`,
 	"settbs":    `ALL IN TABLESPACE name [OWNED BY role,] SET TABLESPACE name [NOWAIT]`,
 }
@@ -122,11 +119,6 @@ var statementRules = []statementRule{
 	{kind: "ALTER AGGREGATE", rule: `ALTER AGGREGATE funcname aggrargs (newname | owner | setschema)`},
 	{kind: "ALTER COLLATION", rule: `ALTER COLLATION anyname (newname | owner | setschema | REFRESH VERSION)`},
 	{kind: "ALTER CONVERSION", rule: `ALTER CONVERSION anyname (newname | owner | setschema)`},
-	{
-		kind: "ALTER DEFAULT PRIVILEGES",
-		rule: `ALTER DEFAULT PRIVILEGES {defopt} (GRANT privs ON privobj TO grantee, [WITH GRANT OPTION]
-			| REVOKE [GRANT OPTION FOR] privs ON privobj FROM grantee, dropb)`,
-	},
 	{kind: "ALTER DOMAIN", rule: `ALTER DOMAIN anyname domalter`},
 	{kind: "ALTER EVENT TRIGGER", rule: `ALTER EVENT TRIGGER name (ENABLE [REPLICA | ALWAYS] | DISABLE | newname | owner)`},
 	{kind: "ALTER EXTENSION", rule: `ALTER EXTENSION name (UPDATE {TO wordstr} | setschema | (ADD | DROP) extmember)`},
@@ -187,13 +179,11 @@ var statementRules = []statementRule{
 	{kind: "DROP OPERATOR CLASS", rule: `DROP OPERATOR CLASS [exists] anyname USING name dropb`},
 	{kind: "DROP OPERATOR FAMILY", rule: `DROP OPERATOR FAMILY [exists] anyname USING name dropb`},
 	{kind: "DROP OPERATOR", rule: `DROP OPERATOR [exists] opsig, dropb`},
-	{kind: "DROP OWNED", rule: `DROP OWNED BY role, dropb`},
 	{kind: "DROP SUBSCRIPTION", rule: `DROP SUBSCRIPTION [exists] name dropb`},
 	{kind: "DROP TABLESPACE", rule: `DROP TABLESPACE [exists] name`},
 	{kind: "DROP TRANSFORM", rule: `DROP TRANSFORM [exists] FOR type LANGUAGE name dropb`},
 	{kind: "DROP USER MAPPING", rule: `DROP USER MAPPING [exists] FOR mapuser SERVER name`},
 
-	{kind: "REASSIGN OWNED", rule: `REASSIGN OWNED BY role, TO role`},
 	{kind: "SECURITY LABEL", rule: `SECURITY LABEL [FOR wordstr] ON labelobj IS (string | NULL)`},
 	{
 		kind: "IMPORT FOREIGN SCHEMA",

@@ -91,7 +91,9 @@ func (p *parser) utility(word string) ast.Stmt {
 			return p.unsupported()
 		}
 		return p.refresh()
-	case "reassign", "security", "import", "load":
+	case "reassign":
+		return p.reassignOwned()
+	case "security", "import", "load":
 		return p.unsupported()
 	}
 	p.syntaxError()

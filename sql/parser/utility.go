@@ -388,6 +388,8 @@ func (p *parser) drop() ast.Stmt {
 		return d
 	case p.kw("function"), p.kw("procedure"), p.kw("routine"):
 		return p.dropFunction(d)
+	case p.kw("owned"):
+		return p.dropOwned()
 	case p.kw("subscription"), p.kw("tablespace"):
 		p.i = start
 		return p.unsupported()

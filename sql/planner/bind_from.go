@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -115,6 +116,7 @@ func (p *planner) bindTable(s *scope, r *ast.TableName) (plan.LNode, []*item, er
 	if n := r.Name.Last(); strings.EqualFold(n, rel.Name()) || strings.Contains(n, "$") {
 		it.name, it.table = n, n
 	}
+	it.need = p.need(rel, roles.Select)
 	p.recording().table(r, it)
 	if v, ok := rel.(catalog.View); ok && rel.Kind() == 'v' && v.Query() != "" {
 		return p.bindView(s, r, v, it)
@@ -177,7 +179,7 @@ func (p *planner) applyAlias(it *item, a *ast.Alias, what string) error {
 
 // resolveTable asks the resolver, with what stands behind the name.
 func (p *planner) resolveTable(s *scope, r *ast.TableName) (catalog.Relation, catalog.ResolveOptions, error) {
-	o := catalog.ResolveOptions{FreshReads: p.o.FreshReads}
+	o := catalog.ResolveOptions{FreshReads: p.o.FreshReads, InView: p.views > 0}
 	if r.AsOf != nil {
 		ref, err := p.asOf(r.AsOf)
 		if err != nil {
@@ -316,14 +318,20 @@ func (p *planner) bindView(s *scope, r *ast.TableName, v catalog.View, it *item)
 	if p.views >= maxViewDepth {
 		return nil, nil, pgerr.New(pgerr.InvalidRecursion, "infinite recursion detected in rules for relation %q", v.Name())
 	}
+	via := p.via
+	if p.via = v; invokes(v) {
+		p.via = nil
+	}
 	p.views++
-	before := len(p.relations)
+	before, needs := len(p.relations), len(p.needs)
 	b, err := p.bindQuery(q, nil, true)
 	p.views--
+	p.via = via
 	if err != nil {
 		return nil, nil, err
 	}
 	it.inner = p.relations[before:len(p.relations):len(p.relations)]
+	it.within = p.needs[needs:len(p.needs):len(p.needs)]
 	names := make([]string, len(b.cols))
 	cols := v.Columns()
 	for i := range b.cols {
@@ -347,6 +355,12 @@ func (p *planner) bindView(s *scope, r *ast.TableName, v catalog.View, it *item)
 	}
 	p.nameCols(it)
 	return node, p.addItem(s, it), nil
+}
+
+// invokes reports whether a view reads with the rights of who reads it.
+func invokes(v catalog.View) bool {
+	s, ok := v.(*catalog.ViewRelation)
+	return ok && s.Definition().Options["security_invoker"] == "true"
 }
 
 func firstQuery(stmts []ast.Stmt) (*ast.Query, bool) {
@@ -391,13 +405,13 @@ func (p *planner) bindSubqueryRef(s *scope, r *ast.SubqueryRef) (plan.LNode, []*
 	if r.Lateral {
 		s.lateral = 1
 	}
-	before := len(p.relations)
+	before, needs := len(p.relations), len(p.needs)
 	b, err := p.bindQuery(r.Query, s, true)
 	s.lateral, s.kind = old, oldKind
 	if err != nil {
 		return nil, nil, err
 	}
-	it := &item{inner: p.relations[before:len(p.relations):len(p.relations)]}
+	it := &item{inner: p.relations[before:len(p.relations):len(p.relations)], within: p.needs[needs:len(p.needs):len(p.needs)]}
 	names := make([]string, len(b.cols))
 	for i, c := range b.cols {
 		names[i] = c.name
@@ -499,6 +513,10 @@ func (p *planner) bindJoin(s *scope, j *ast.Join) (plan.LNode, []*item, error) {
 			if usedR[i] {
 				rs = append(rs, rcols[i])
 			}
+		}
+		for i := range ls {
+			p.reads(ls[i].e)
+			p.reads(rs[i].e)
 		}
 		p.recording().join(j, using, ls, rs)
 	}

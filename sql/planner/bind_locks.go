@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -81,6 +82,12 @@ func (p *planner) bindLocks(s *scope, sel *ast.Select, q *ast.Query, node plan.L
 				p.locks = append(p.locks, it.rel)
 			}
 			p.locks = append(p.locks, it.inner...)
+			if it.need != nil {
+				it.need.Modes |= roles.Update
+			}
+			for _, n := range it.within {
+				n.Modes |= roles.Update
+			}
 			if s.parent != nil || p.views > 0 || it.get == nil {
 				continue
 			}

@@ -307,6 +307,14 @@ type starItem struct {
 
 // starItems expands *, t.* and (r).*; ok is false for other expressions.
 func (p *planner) starItems(s *scope, e ast.Expr) ([]starItem, bool, error) {
+	out, ok, err := p.expandStar(s, e)
+	for i := range out {
+		p.reads(out[i].e)
+	}
+	return out, ok, err
+}
+
+func (p *planner) expandStar(s *scope, e ast.Expr) ([]starItem, bool, error) {
 	var out []starItem
 	switch e := e.(type) {
 	case *ast.ColumnRef:

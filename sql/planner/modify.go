@@ -17,6 +17,7 @@ type PlannedModify struct {
 	ParamTypes []types.Type
 	Volatile   bool
 	Relations  []catalog.Relation
+	Needs      []*Need // the privileges that it takes to run the plan
 	// Locks are the relations that FOR UPDATE and its kin name in the statement's
 	// queries. The rows are not told: whoever runs the plan locks more.
 	Locks []catalog.Relation
@@ -194,7 +195,7 @@ func (m *modifier) finish() (*PlannedModify, error) {
 	if mod.Source, err = p.physical(root, m.ids); err != nil {
 		return nil, err
 	}
-	return &PlannedModify{Modify: mod, Columns: m.ret, ParamTypes: p.params, Volatile: p.volatile, Relations: p.relations, Locks: p.locks, NoWait: p.noWait}, nil
+	return &PlannedModify{Modify: mod, Columns: m.ret, ParamTypes: p.params, Volatile: p.volatile, Relations: p.relations, Needs: p.needs, Locks: p.locks, NoWait: p.noWait}, nil
 }
 
 // pass makes a column of the source available and returns its slot.

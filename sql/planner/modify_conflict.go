@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
@@ -29,6 +30,18 @@ func (m *modifier) onConflict(s *scope, oc *ast.OnConflict) error {
 	}
 	if err := m.arbiter(s, oc); err != nil {
 		return err
+	}
+	need := t.it.need
+	if !c.any {
+		need.Modes |= roles.Select
+		for i := range t.cols {
+			if contains(t.rel.PrimaryKey(), t.cols[i].Name) {
+				need.Selected.add(i)
+			}
+		}
+	}
+	if oc.DoUpdate {
+		need.Modes |= roles.Update
 	}
 	if c.nothing {
 		return nil
@@ -260,6 +273,7 @@ func (m *modifier) bindSetsIf(s *scope, sets []*ast.SetClause, node plan.LNode, 
 			twice = v.target
 		}
 		out[i] = x
+		m.t.it.need.Updated.add(i)
 	}
 	if twice != nil {
 		return nil, nil, pgerr.New(pgerr.SyntaxError, "multiple assignments to same column %q", twice.Column.Name)

@@ -29,6 +29,7 @@ func PlanCopyFrom(ctx context.Context, name ast.Name, columns []ast.Ident, where
 	add := func(i int) {
 		place[t.id(i)] = len(mod.In)
 		given[i] = true
+		t.it.need.Inserted.add(i)
 		mod.In = append(mod.In, types.Field{ID: t.cols[i].ID, Name: t.cols[i].Name, Type: t.columnType(i)})
 	}
 	if len(columns) == 0 {
@@ -90,5 +91,5 @@ func PlanCopyFrom(ctx context.Context, name ast.Name, columns []ast.Ident, where
 	if err := p.checkParams(); err != nil {
 		return nil, err
 	}
-	return &PlannedModify{Modify: mod, ParamTypes: p.params, Volatile: p.volatile, Relations: p.relations}, nil
+	return &PlannedModify{Modify: mod, ParamTypes: p.params, Volatile: p.volatile, Relations: p.relations, Needs: p.needs}, nil
 }

@@ -3,6 +3,7 @@ package planner
 import (
 	"strings"
 
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -39,6 +40,12 @@ func (m *modifier) insert(st *ast.Insert) error {
 	if err != nil {
 		return err
 	}
+	switch need := m.t.it.need; {
+	case st.Upsert:
+		need.Modes |= roles.Update
+	case st.Overwrite:
+		need.Modes |= roles.Delete
+	}
 	static, cols, err := m.partitionClause(st, cols)
 	if err != nil {
 		return err
@@ -57,6 +64,9 @@ func (m *modifier) insert(st *ast.Insert) error {
 	}
 	if err != nil {
 		return err
+	}
+	if st.Upsert {
+		m.t.it.need.Updated = m.t.it.need.Inserted
 	}
 	s.all = nil
 	if st.OnConflict != nil {
@@ -89,8 +99,13 @@ func (m *modifier) insertRow(s *scope, vals []plan.Expr, cols []int, list []*ast
 // others get the value of PARTITION or their default.
 func (m *modifier) fullRow(vals []plan.Expr, cols []int, static map[int]plan.Expr) ([]plan.Expr, error) {
 	row := make([]plan.Expr, len(m.t.cols))
+	need := m.t.it.need
 	for i, c := range cols[:len(vals)] {
 		row[c] = vals[i]
+		need.Inserted.add(c)
+	}
+	for c := range static {
+		need.Inserted.add(c)
 	}
 	for i := range row {
 		if row[i] != nil {

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -207,10 +208,13 @@ func (g *merging) clauses(st *ast.Merge) error {
 		}
 		switch w.Action {
 		case ast.MergeUpdate:
+			m.t.it.need.Modes |= roles.Update
 			cs[i].row, err = g.updateRow(w, g.is[i])
 		case ast.MergeInsert:
+			m.t.it.need.Modes |= roles.Insert
 			cs[i].row, err = g.insertRow(w)
 		case ast.MergeDelete:
+			m.t.it.need.Modes |= roles.Delete
 			m.deletes = true
 		}
 		if err != nil {
@@ -403,8 +407,14 @@ func (g *merging) byName(w *ast.MergeWhen) ([]plan.Expr, error) {
 		if x == nil {
 			return nil, p.errAt(pgerr.UndefinedColumn, w.Pos, "the source of MERGE has no column %q", name)
 		}
+		p.reads(x)
 		if row[i], err = m.assignTo(x, i, w.Pos); err != nil {
 			return nil, err
+		}
+		if w.Action == ast.MergeUpdate {
+			m.t.it.need.Updated.add(i)
+		} else {
+			m.t.it.need.Inserted.add(i)
 		}
 	}
 	return row, nil

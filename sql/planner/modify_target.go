@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
@@ -46,6 +47,7 @@ func (m *modifier) bindTarget(s *scope, r *ast.TableName, verb string) error {
 	if l := r.Name.Last(); strings.EqualFold(l, rel.Name()) {
 		it.name, it.table = l, l
 	}
+	it.need = p.need(rel, map[plan.ModifyOp]roles.Mode{plan.InsertOp: roles.Insert, plan.UpdateOp: roles.Update, plan.DeleteOp: roles.Delete}[m.op])
 	t.it, t.get = it, &plan.LGet{Rel: rel, Opts: opts, Out: make([]plan.LCol, n), Att: make([]int, n)}
 	it.get = t.get
 	infos, refs := make([]colInfo, n), make([]plan.Col, n)

@@ -94,6 +94,8 @@ type Planned struct {
 	RowLocks []RowLock
 	// Relations are all relations read, views included.
 	Relations []catalog.Relation
+	// Needs are the privileges that it takes to run the plan.
+	Needs []*Need
 }
 
 // defaultMaxDepth is above the parser's own limit for trees; a frame of the
@@ -120,9 +122,11 @@ type planner struct {
 	relations []catalog.Relation
 	locks     []catalog.Relation
 	rowLocks  []rowLock
-	noWait    bool      // of a lock in locks
-	rebinding bool      // a WITH item is bound again for another use
-	views     int       // nesting of views being expanded
+	noWait    bool             // of a lock in locks
+	rebinding bool             // a WITH item is bound again for another use
+	views     int              // nesting of views being expanded
+	via       catalog.Relation // the view whose owner's privileges count, nil = the user's
+	needs     []*Need
 	rec       *recorder // of what names mean; nil = nobody asks
 
 	maps        map[*plan.Call]bool // MAP and MULTISET literals
@@ -196,7 +200,7 @@ func Plan(ctx context.Context, stmt ast.Stmt, text string, o Options) (*Planned,
 	if err != nil {
 		return nil, err
 	}
-	out := &Planned{Fragment: frag, RowLocks: p.lockResult(len(b.cols)), ParamTypes: p.params, Volatile: p.volatile, Locks: p.locks, NoWait: p.noWait, Relations: p.relations}
+	out := &Planned{Fragment: frag, RowLocks: p.lockResult(len(b.cols)), ParamTypes: p.params, Volatile: p.volatile, Locks: p.locks, NoWait: p.noWait, Relations: p.relations, Needs: p.needs}
 	for _, c := range b.cols {
 		col := Column{Name: c.name, Type: c.t}
 		if i := p.colInfo(c.id); i != nil && i.relID != nil && i.att >= 0 && !b.computed {
@@ -265,7 +269,7 @@ func (p *planner) errAt(c pgerr.Code, pos ast.Pos, format string, args ...any) *
 // at adds a position to an error that has none.
 func (p *planner) at(err error, pos ast.Pos) error {
 	var e *pgerr.Error
-	if errors.As(err, &e) && e.Position == 0 && e.Code != pgerr.InsufficientPrivilege { // PostgreSQL says no place of those
+	if errors.As(err, &e) && e.Position == 0 {
 		c := *e
 		return c.WithPosition(p.charPos(pos))
 	}

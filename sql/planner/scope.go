@@ -24,6 +24,8 @@ type item struct {
 	get    *plan.LGet // of a stored relation
 	// inner are the relations that a subquery or a view reads.
 	inner  []catalog.Relation
+	need   *Need      // of a relation
+	within []*Need    // of inner
 	hidden []scopeCol // pseudo-columns in use
 
 	relVisible, colVisible bool
@@ -463,6 +465,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 		name := parts[0].Name
 		e, err := p.findColumn(s, name, c.Pos)
 		if e != nil || err != nil {
+			p.reads(e)
 			p.recording().ref(s, c, e)
 			return p.copyCol(e, c.Pos), err
 		}
@@ -471,6 +474,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 			return nil, err
 		}
 		if it != nil {
+			p.readsRow(it)
 			p.recording().row(it)
 			return p.wholeRow(it), nil
 		}
@@ -507,6 +511,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 			}
 			return nil, p.missingColumn(s, relName, rest[0].Name, c.Pos)
 		}
+		p.reads(col.e)
 		p.recording().member(s, c, it, col, rest[1:])
 		return p.fields(p.copyCol(col.e, c.Pos), rest[1:], c.Pos)
 	}
@@ -516,6 +521,7 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 		return nil, err
 	}
 	if e != nil && (isRow(e.Type()) || len(parts) > 2) {
+		p.reads(e)
 		p.recording().whole(e)
 		return p.fields(e, parts[1:], c.Pos)
 	}
