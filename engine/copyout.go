@@ -159,6 +159,7 @@ func (s *Session) copyRows(ctx, life context.Context, p *prepared, st *ast.Copy,
 		if err != nil {
 			return nil, err
 		}
+		t.Pos = st.Pos // the plan cache tells statements of one text by it
 		q, relation, all = t, st.Table.Last(), names
 		for _, c := range st.Columns {
 			chosen = append(chosen, c.Name)

@@ -199,7 +199,12 @@ func (s *Session) runModify(ctx context.Context, p *prepared, args []types.Datum
 		return nil, err
 	}
 	r := &running{utility: true}
-	r.retag = func(o *outcome) func(int64) string { return fixedTag(modifyTag(pl.mod.Modify.Op, o.count)) }
+	r.retag = func(o *outcome) func(int64) string {
+		if pl.cols != nil { // of the last Execute, where the rows come in several
+			return func(rows int64) string { return modifyTag(pl.mod.Modify.Op, rows) }
+		}
+		return fixedTag(modifyTag(pl.mod.Modify.Op, o.count))
+	}
 	r.tag = r.retag(out)
 	if pl.cols != nil {
 		r.cols = pl.cols

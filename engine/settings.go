@@ -153,7 +153,7 @@ func baseSettings() []Setting {
 		e("backslash_quote", "safe_encoding", ScopeSession, []string{"safe_encoding", "on", "off"}, catCompat, `Sets whether "\'" is allowed in string literals.`),
 		e("bytea_output", "hex", ScopeSession, []string{"escape", "hex"}, catClient, "Sets the output format for bytea."),
 		b("check_function_bodies", "on", ScopeSession, catClient, "Accepted and ignored: there are no functions to check."),
-		report(checked(s("client_encoding", "UTF8", ScopeSession, catLocale, "Sets the client's character set encoding; only UTF8."), checkEncoding)),
+		report(checked(s("client_encoding", "UTF8", ScopeSession, catLocale, "Sets the client's character set encoding."), checkEncoding)),
 		e("client_min_messages", "notice", ScopeSession, messageLevels, catClient, "Sets the message levels that are sent to the client."),
 		e("constraint_exclusion", "partition", ScopeSession, []string{"partition", "on", "off"}, catPlanO, "Accepted and ignored."),
 		r("cursor_tuple_fraction", "0.1", ScopeSession, 0, 1, catPlanO, "Accepted and ignored."),

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/paimon-sql/paimon-sql/internal/charset"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
 )
@@ -271,15 +272,19 @@ func (s *Setting) number(v string) int64 {
 	return n
 }
 
+// checkEncoding returns PostgreSQL's name of a client's encoding; UNICODE stays what
+// it is, as there, for old versions of pgjdbc.
 func checkEncoding(v string) (string, error) {
-	switch strings.ToLower(strings.NewReplacer("-", "", "_", "", "'", "", `"`, "", " ", "").Replace(v)) {
-	case "utf8", "unicode":
-		return "UTF8", nil
-	case "sqlascii", "latin1", "latin2", "latin9", "iso88591", "win1252", "win1251", "eucjp", "sjis", "gbk", "big5", "euckr":
-		return "", pgerr.New(pgerr.FeatureNotSupported, "client_encoding %q is not supported", v).
-			WithHint("Clients speak UTF8.")
+	name, ok := charset.Canonical(v)
+	switch {
+	case !ok:
+		return "", invalidSetting("client_encoding", v)
+	case !charset.Known(name):
+		return "", pgerr.New(pgerr.FeatureNotSupported, "client_encoding %q is not supported", name)
+	case v == "UNICODE":
+		return v, nil
 	}
-	return "", invalidSetting("client_encoding", v)
+	return name, nil
 }
 
 // checkDateStyle lays the words of v over the style cur, both "STYLE, ORDER".

@@ -1,10 +1,5 @@
 package pgwire
 
-import (
-	"bytes"
-	"encoding/binary"
-)
-
 // bindMessage is a Bind, cut into pieces of the message's own bytes. Its slices are
 // used again for the next one.
 //
@@ -17,51 +12,63 @@ type bindMessage struct {
 	results           []int16 // formats of the result
 }
 
-// decode returns false when the message is cut short.
-func (m *bindMessage) decode(b []byte) bool {
+// decode reads the message. After an error statement is nil unless both names could
+// be read: PostgreSQL looks the statement up before it reads on.
+func (m *bindMessage) decode(b []byte) (err error) {
 	m.formats, m.params, m.results = m.formats[:0], m.params[:0], m.results[:0]
-	var ok bool
-	if m.portal, b, ok = bytes.Cut(b, []byte{0}); !ok {
-		return false
+	m.statement = nil
+	r := cursor{b}
+	if m.portal, err = r.string(); err != nil {
+		return err
 	}
-	if m.statement, b, ok = bytes.Cut(b, []byte{0}); !ok {
-		return false
+	if m.statement, err = r.string(); err != nil {
+		return err
 	}
-	if m.formats, b, ok = codes(m.formats, b); !ok || len(b) < 2 {
-		return false
+	if m.formats, err = codes(m.formats, &r); err != nil {
+		return err
 	}
-	n := int(binary.BigEndian.Uint16(b))
-	for b = b[2:]; n > 0; n-- {
-		if len(b) < 4 {
-			return false
+	n, err := r.uint16()
+	for ; err == nil && n > 0; n-- {
+		var v []byte
+		if v, err = value(&r); err == nil {
+			m.params = append(m.params, v)
 		}
-		size := int(int32(binary.BigEndian.Uint32(b)))
-		b = b[4:]
-		if size == -1 {
-			m.params = append(m.params, nil)
-			continue
-		}
-		if size < 0 || size > len(b) {
-			return false
-		}
-		m.params = append(m.params, b[:size:size])
-		b = b[size:]
 	}
-	m.results, _, ok = codes(m.results, b)
-	return ok
+	if err != nil {
+		return err
+	}
+	if m.results, err = codes(m.results, &r); err != nil {
+		return err
+	}
+	return r.end()
+}
+
+// value reads one parameter; nil = NULL.
+func value(r *cursor) ([]byte, error) {
+	n, err := r.uint32()
+	if err != nil {
+		return nil, err
+	}
+	size := int(int32(n))
+	if size == -1 {
+		return nil, nil
+	}
+	if size < 0 || size > len(r.b) {
+		return nil, malformed()
+	}
+	v := r.b[:size:size]
+	r.b = r.b[size:]
+	return v, nil
 }
 
 // codes reads a list of format codes.
-func codes(dst []int16, b []byte) ([]int16, []byte, bool) {
-	if len(b) < 2 {
-		return dst, b, false
+func codes(dst []int16, r *cursor) ([]int16, error) {
+	n, err := r.uint16()
+	for ; err == nil && n > 0; n-- {
+		var f int
+		if f, err = r.uint16(); err == nil {
+			dst = append(dst, int16(f))
+		}
 	}
-	n := int(binary.BigEndian.Uint16(b))
-	if b = b[2:]; len(b) < 2*n {
-		return dst, b, false
-	}
-	for i := range n {
-		dst = append(dst, int16(binary.BigEndian.Uint16(b[2*i:])))
-	}
-	return dst, b[2*n:], true
+	return dst, err
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/paimon-sql/paimon-sql/engine"
+	"github.com/paimon-sql/paimon-sql/internal/charset"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 )
 
@@ -77,6 +78,8 @@ type conn struct {
 	idleMu  sync.Mutex
 	idle    bool
 	listens bool // the session listens to something
+
+	set *charset.Set // of the client; nil = UTF-8
 }
 
 type status struct{ name, value string }
@@ -276,8 +279,8 @@ func (c *conn) notify() {
 	for _, n := range list {
 		pos := c.out.begin('A')
 		c.out.buf = binary.BigEndian.AppendUint32(c.out.buf, uint32(n.PID))
-		c.out.buf = append(append(c.out.buf, n.Channel...), 0)
-		c.out.buf = append(append(c.out.buf, n.Payload...), 0)
+		c.out.text(n.Channel)
+		c.out.text(n.Payload)
 		c.out.finish(pos)
 	}
 }

@@ -34,6 +34,9 @@ func (w *writer) copyStart(typ byte, bin bool, columns int) {
 // CopyIn implements engine.CopySink.
 func (s *sink) CopyIn(ctx context.Context, bin bool, columns int) (io.Reader, error) {
 	c := s.c
+	if c.set != nil && bin {
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "binary COPY with client_encoding %q is not supported", c.set.Name)
+	}
 	c.watch.end() // from here on the reader is ours; a lost client is seen at once
 	c.in.chunk = copyChunk
 	c.out.copyStart('G', bin, columns)
@@ -49,6 +52,7 @@ type copyReader struct {
 	c    *conn
 	ctx  context.Context
 	rest []byte // of the last CopyData, not yet read
+	half []byte // of a character, at its end
 	err  error
 }
 
@@ -111,6 +115,8 @@ func (r *copyReader) take(typ byte, body []byte, err error) {
 		}
 		c.in.err = err // the connection is over
 		r.err = pgerr.Wrap(err, pgerr.ConnectionFailure, "unexpected EOF on client connection with an open transaction")
+	case typ == 'd' && c.set != nil:
+		r.recode(body)
 	case typ == 'd':
 		r.rest = body
 	case typ == 'c':
@@ -128,8 +134,29 @@ func (r *copyReader) take(typ byte, body []byte, err error) {
 	}
 }
 
+// recode takes a piece of COPY data in the client's encoding, which may end in the
+// middle of a character.
+func (r *copyReader) recode(body []byte) {
+	body = append(r.half, body...)
+	r.half = nil
+	for cut := len(body); ; cut-- {
+		v, err := r.c.set.ToServer(body[:cut])
+		if err == nil {
+			r.rest, r.half = v, append([]byte(nil), body[cut:]...)
+			return
+		}
+		if cut <= 0 || len(body)-cut >= 3 {
+			_, r.err = r.c.set.ToServer(body)
+			return
+		}
+	}
+}
+
 // CopyOut implements engine.CopySink.
 func (s *sink) CopyOut(ctx context.Context, bin bool, columns int) (io.WriteCloser, error) {
+	if s.c.set != nil && bin {
+		return nil, pgerr.New(pgerr.FeatureNotSupported, "binary COPY with client_encoding %q is not supported", s.c.set.Name)
+	}
 	s.c.out.copyStart('H', bin, columns)
 	return &copyWriter{w: &s.c.out, ctx: ctx}, s.c.out.err
 }
@@ -142,7 +169,11 @@ type copyWriter struct {
 
 func (w *copyWriter) Write(p []byte) (int, error) {
 	pos := w.w.begin('d')
-	w.w.buf = append(w.w.buf, p...)
+	var err error
+	if w.w.buf, err = w.w.set.ToClient(w.w.buf, p); err != nil {
+		w.w.buf = w.w.buf[:pos-1]
+		return 0, err
+	}
 	w.w.finish(pos)
 	if len(w.w.buf) >= flushAt {
 		if err := w.w.flushContext(w.ctx); err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/paimon-sql/paimon-sql/internal/charset"
 	"github.com/paimon-sql/paimon-sql/internal/pgbin"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
@@ -14,6 +15,7 @@ import (
 type decoder struct {
 	style *pgtext.Style
 	sess  Session
+	set   *charset.Set
 }
 
 // param decodes parameter number num of type t, which is not NULL. b is copied
@@ -28,7 +30,9 @@ func (d *decoder) param(t types.Type, b []byte, format int16, num int) (types.Da
 		bin := pgbin.Decoder{Style: d.style, Long: func() error {
 			return pgerr.New(pgerr.InvalidBinaryRepresentation, "incorrect binary data format in bind parameter %d", num)
 		}}
-		v, err = bin.Value(t, b)
+		if b, err = d.converted(t, b); err == nil {
+			v, err = bin.Value(t, b)
+		}
 	default:
 		err = badFormat(format)
 	}
@@ -50,8 +54,27 @@ func (d *decoder) param(t types.Type, b []byte, format int16, num int) (types.Da
 	return nil, e
 }
 
+// converted is a binary value with its text in UTF-8.
+func (d *decoder) converted(t types.Type, b []byte) ([]byte, error) {
+	if d.set == nil {
+		return b, nil
+	}
+	switch textIn(t) {
+	case textAll:
+		return d.set.ToServer(b)
+	case textAfterByte:
+		if len(b) > 0 {
+			v, err := d.set.ToServer(b[1:])
+			return append([]byte{b[0]}, v...), err
+		}
+	case textInside:
+		return nil, errInside(t, d.set.Name)
+	}
+	return b, nil
+}
+
 func (d *decoder) text(t types.Type, b []byte) (types.Datum, error) {
-	s, err := text(b)
+	s, err := textOf(d.set, b)
 	if err != nil {
 		return nil, err
 	}

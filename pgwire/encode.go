@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow/go/v15/arrow"
 	"github.com/apache/arrow/go/v15/arrow/array"
 
+	"github.com/paimon-sql/paimon-sql/internal/charset"
 	"github.com/paimon-sql/paimon-sql/internal/pgbin"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
@@ -58,6 +59,14 @@ type encoder struct {
 	cols []column
 	bin  pgbin.Encoder // of binary columns
 	err  error         // of a row that cannot be sent
+
+	// set is the client's encoding, nil = UTF-8; text says for each column what of its
+	// values is text, row is scratch.
+	set  *charset.Set
+	text []textPart
+	tmp  []byte
+	// start is where the last row began in the buffer.
+	start int
 }
 
 func (e *encoder) encode(ctx context.Context, w *writer, b *vec.Batch, s *sink) error {
@@ -67,12 +76,22 @@ func (e *encoder) encode(ctx context.Context, w *writer, b *vec.Batch, s *sink) 
 	n := len(s.cols)
 	e.err, e.bin.Err = nil, nil
 	e.cols = e.cols[:0]
+	e.set, e.text = w.set, e.text[:0]
 	for i := range n {
 		c, err := e.column(s.cols[i].Type, b.Cols[i], formatOf(s.formats, i), s, b.Sel)
 		if err != nil {
 			return err
 		}
 		e.cols = append(e.cols, c)
+		if e.set != nil {
+			part := textAll
+			if formatOf(s.formats, i) == 1 {
+				if part = textIn(s.cols[i].Type); part == textInside {
+					return errInside(s.cols[i].Type, e.set.Name)
+				}
+			}
+			e.text = append(e.text, part)
+		}
 	}
 	if w.err != nil {
 		return w.err
@@ -104,6 +123,9 @@ func (e *encoder) rows(w *writer, k, n int) int {
 	buf := w.buf
 	for ; k < n && len(buf) < flushAt; k++ {
 		buf = e.row(buf, k)
+		if e.set != nil && e.recode(&buf) {
+			break
+		}
 	}
 	w.buf = buf
 	return k
@@ -113,6 +135,9 @@ func (e *encoder) rowsSel(w *writer, sel []uint16, k int) int {
 	buf := w.buf
 	for ; k < len(sel) && len(buf) < flushAt; k++ {
 		buf = e.row(buf, int(sel[k]))
+		if e.set != nil && e.recode(&buf) {
+			break
+		}
 	}
 	w.buf = buf
 	return k
@@ -120,6 +145,7 @@ func (e *encoder) rowsSel(w *writer, sel []uint16, k int) int {
 
 func (e *encoder) row(buf []byte, i int) []byte {
 	start := len(buf)
+	e.start = start
 	buf = append(buf, 'D', 0, 0, 0, 0, byte(len(e.cols)>>8), byte(len(e.cols)))
 	for k := range e.cols {
 		c := &e.cols[k]

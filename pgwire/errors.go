@@ -47,7 +47,8 @@ func (w *writer) appendError(typ byte, e *pgerr.Error) {
 		if strings.IndexByte(v, 0) >= 0 {
 			v = strings.ReplaceAll(v, "\x00", "\uFFFD")
 		}
-		w.buf = append(append(append(w.buf, k), v...), 0)
+		w.buf = append(w.buf, k)
+		w.text(v)
 	}
 	sev := e.Severity
 	if sev == "" {
@@ -66,7 +67,8 @@ func (w *writer) appendError(typ byte, e *pgerr.Error) {
 	field('S', sev)
 	field('V', sev)
 	field('C', code)
-	w.buf = append(append(append(w.buf, 'M'), strings.ReplaceAll(e.Message, "\x00", "\uFFFD")...), 0)
+	w.buf = append(w.buf, 'M')
+	w.text(strings.ReplaceAll(e.Message, "\x00", "\uFFFD"))
 	field('D', e.Detail)
 	field('H', e.Hint)
 	if e.Position > 0 {

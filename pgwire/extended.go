@@ -5,11 +5,8 @@ import (
 	"encoding/binary"
 	"slices"
 
-	"github.com/jackc/pgx/v5/pgproto3"
-
 	"github.com/paimon-sql/paimon-sql/engine"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
-	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 )
 
@@ -30,19 +27,20 @@ func malformed() error {
 
 // parse answers Parse.
 func (c *conn) parse(body []byte) error {
-	var m pgproto3.Parse
-	if m.Decode(body) != nil {
-		return c.fail(malformed())
+	var m parseMessage
+	if err := m.decode(body); err != nil {
+		return c.fail(err)
 	}
-	name, err := text([]byte(m.Name))
+	name, err := c.text(m.name)
 	if err != nil {
 		return c.fail(err)
 	}
-	if err := pgtext.CheckUTF8([]byte(m.Query)); err != nil {
+	query, err := c.text(m.query)
+	if err != nil {
 		return c.fail(err)
 	}
-	params := make([]types.Type, len(m.ParameterOIDs))
-	for i, oid := range m.ParameterOIDs {
+	params := make([]types.Type, len(m.oids))
+	for i, oid := range m.oids {
 		if oid == 0 || oid == 705 {
 			continue // to be inferred
 		}
@@ -52,7 +50,7 @@ func (c *conn) parse(body []byte) error {
 		}
 		params[i] = t
 	}
-	if _, err := c.sess.Prepare(c.ctx, name, m.Query, params); err != nil {
+	if _, err := c.sess.Prepare(c.ctx, name, query, params); err != nil {
 		return c.fail(err)
 	}
 	c.out.simple('1')
@@ -62,10 +60,24 @@ func (c *conn) parse(body []byte) error {
 // bind answers Bind.
 func (c *conn) bind(body []byte) error {
 	m := &c.msg
-	if !m.decode(body) {
-		return c.fail(malformed())
+	broken := m.decode(body)
+	if broken != nil && m.statement == nil {
+		return c.fail(broken)
 	}
-	p, err := c.sess.Statement(string(m.statement))
+	statement, portal := string(m.statement), string(m.portal)
+	if c.set != nil {
+		var err error
+		if statement, err = c.text(m.statement); err != nil {
+			return c.fail(err)
+		}
+		if portal, err = c.text(m.portal); err != nil {
+			return c.fail(err)
+		}
+	}
+	p, err := c.sess.Statement(statement)
+	if err == nil {
+		err = broken
+	}
 	if err != nil {
 		return c.fail(err)
 	}
@@ -77,7 +89,7 @@ func (c *conn) bind(body []byte) error {
 			n, p.Name, k))
 	}
 	args := make([]types.Datum, len(m.params))
-	d := decoder{style: c.styles.get(c.sess), sess: c.sess}
+	d := decoder{style: c.styles.get(c.sess), sess: c.sess, set: c.set}
 	for i, b := range m.params {
 		if b == nil {
 			continue
@@ -97,7 +109,7 @@ func (c *conn) bind(body []byte) error {
 	if err != nil {
 		return c.fail(err)
 	}
-	if _, err := c.sess.Bind(c.ctx, string(m.portal), p, args, formats); err != nil {
+	if _, err := c.sess.Bind(c.ctx, portal, p, args, formats); err != nil {
 		return c.fail(err)
 	}
 	c.out.simple('2')
@@ -139,7 +151,7 @@ func badFormat(f int16) error {
 }
 
 // target reads the letter and the name of Describe and Close.
-func target(body []byte) (kind byte, name string, err error) {
+func (c *conn) target(body []byte) (kind byte, name string, err error) {
 	if len(body) < 2 {
 		return 0, "", malformed()
 	}
@@ -150,13 +162,14 @@ func target(body []byte) (kind byte, name string, err error) {
 	if i != len(body)-2 {
 		return 0, "", pgerr.New(pgerr.ProtocolViolation, "invalid message format")
 	}
-	return body[0], string(body[1 : 1+i]), nil
+	name, err = c.text(body[1 : 1+i])
+	return body[0], name, err
 }
 
 // describe answers Describe of a statement (parameters, then columns with the
 // formats still open) or of a portal.
 func (c *conn) describe(body []byte) error {
-	kind, name, err := target(body)
+	kind, name, err := c.target(body)
 	if err != nil {
 		return c.fail(err)
 	}
@@ -204,12 +217,23 @@ func (c *conn) describe(body []byte) error {
 // execute answers Execute: rows, then CommandComplete, or PortalSuspended when
 // the limit came first.
 func (c *conn) execute(body []byte) error {
-	i := bytes.IndexByte(body, 0)
-	if i < 0 || len(body) != i+5 {
-		return c.fail(malformed())
+	r := cursor{body}
+	b, err := r.string()
+	if err != nil {
+		return c.fail(err)
 	}
-	name := string(body[:i])
-	limit := int(int32(binary.BigEndian.Uint32(body[i+1:])))
+	rows, err := r.uint32()
+	if err != nil {
+		return c.fail(err)
+	}
+	if err := r.end(); err != nil {
+		return c.fail(err)
+	}
+	name, err := c.text(b)
+	if err != nil {
+		return c.fail(err)
+	}
+	limit := int(int32(rows))
 	if limit < 0 {
 		limit = 0 // all, as PostgreSQL reads it
 	}
@@ -247,7 +271,7 @@ func errAborted() error {
 
 // close answers Close; what does not exist is closed as well.
 func (c *conn) close(body []byte) error {
-	kind, name, err := target(body)
+	kind, name, err := c.target(body)
 	if err != nil {
 		return c.fail(err)
 	}

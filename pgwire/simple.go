@@ -3,6 +3,7 @@ package pgwire
 import (
 	"bytes"
 
+	"github.com/paimon-sql/paimon-sql/internal/charset"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 )
@@ -10,7 +11,7 @@ import (
 // query answers a Query message: any number of statements, whose results follow
 // each other, then one ReadyForQuery whatever happened.
 func (c *conn) query(body []byte) error {
-	sql, err := queryText(body)
+	sql, err := c.queryText(body)
 	if err == nil {
 		// A simple query forgets the unnamed statement and portal.
 		c.sess.CloseStatement("")
@@ -41,7 +42,7 @@ func (c *conn) ended() error {
 func isFatal(e *pgerr.Error) bool { return e.Severity == "FATAL" || e.Severity == "PANIC" }
 
 // queryText returns the string of a Query message: one NUL, at its end.
-func queryText(body []byte) (string, error) {
+func (c *conn) queryText(body []byte) (string, error) {
 	i := bytes.IndexByte(body, 0)
 	if i < 0 {
 		return "", pgerr.New(pgerr.ProtocolViolation, "invalid string in message")
@@ -49,11 +50,25 @@ func queryText(body []byte) (string, error) {
 	if i != len(body)-1 {
 		return "", pgerr.New(pgerr.ProtocolViolation, "invalid message format")
 	}
-	return text(body[:i])
+	return c.text(body[:i])
 }
 
-// text checks that b is UTF-8 and copies it.
-func text(b []byte) (string, error) {
+// encodeAs takes the client's encoding, a value of client_encoding.
+func (c *conn) encodeAs(name string) {
+	if n, ok := charset.Canonical(name); ok && (c.set == nil || c.set.Name != n) {
+		c.set = charset.For(n)
+		c.out.set = c.set
+	}
+}
+
+func (c *conn) text(b []byte) (string, error) { return textOf(c.set, b) }
+
+// textOf makes UTF-8 of what the client sent, checks it and copies it.
+func textOf(set *charset.Set, b []byte) (string, error) {
+	b, err := set.ToServer(b)
+	if err != nil {
+		return "", err
+	}
 	if err := pgtext.CheckUTF8(b); err != nil {
 		return "", err
 	}

@@ -71,6 +71,9 @@ func (s *sink) Notice(e *pgerr.Error) {
 // ParameterStatus implements engine.ResultSink. PostgreSQL reports a changed
 // setting once, just before ReadyForQuery, with the value it then has.
 func (s *sink) ParameterStatus(name, value string) {
+	if name == "client_encoding" {
+		s.c.encodeAs(value)
+	}
 	for i := range s.c.pending {
 		if s.c.pending[i].name == name {
 			s.c.pending[i].value = value
@@ -94,7 +97,7 @@ func (w *writer) rowDescription(cols []engine.Column, formats []int16) {
 		c := &cols[i]
 		t := wireType(c.Type)
 		info := t.Info()
-		w.buf = append(append(w.buf, c.Name...), 0)
+		w.text(c.Name)
 		w.buf = binary.BigEndian.AppendUint32(w.buf, c.TableOID)
 		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(c.AttNum))
 		w.buf = binary.BigEndian.AppendUint32(w.buf, info.OID)

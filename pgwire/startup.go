@@ -298,7 +298,13 @@ func (c *conn) open() error {
 		l.OnNotify(c.notified)
 	}
 	c.out.send(&pgproto3.AuthenticationOk{})
-	c.greet(s.ParameterStatuses())
+	statuses := s.ParameterStatuses()
+	for _, p := range statuses {
+		if p[0] == "client_encoding" {
+			c.encodeAs(p[1])
+		}
+	}
+	c.greet(statuses)
 	pid, secret := s.Key()
 	c.out.send(&pgproto3.BackendKeyData{ProcessID: uint32(pid), SecretKey: binary.BigEndian.AppendUint32(nil, secret)})
 	return c.ready()
@@ -350,7 +356,10 @@ func (c *conn) parameterStatus(name, value string) {
 		return
 	}
 	c.reported[name] = value
-	c.out.send(&pgproto3.ParameterStatus{Name: name, Value: value})
+	pos := c.out.begin('S')
+	c.out.text(name)
+	c.out.text(value)
+	c.out.finish(pos)
 }
 
 // ready sends what waits for the end of a statement or pipeline, then

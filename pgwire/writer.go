@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/paimon-sql/paimon-sql/internal/charset"
 )
 
 // flushAt is the size at which a buffer of messages is sent.
@@ -22,7 +24,12 @@ type writer struct {
 	err error // of an earlier send; everything after it is dropped
 	// plain is false over TLS, where a write that is cut short cannot be resumed.
 	plain bool
+	set   *charset.Set // of the client; nil = UTF-8
 }
+
+// text appends a string and its NUL in the client's encoding; what that does not have
+// becomes a question mark.
+func (w *writer) text(s string) { w.buf = append(w.set.Lossy(w.buf, s), 0) }
 
 // send appends a message made with pgproto3.
 func (w *writer) send(m pgproto3.BackendMessage) {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // Protocol30 is the version of start-up messages.
@@ -102,6 +103,22 @@ func (c *Client) Next() string {
 	return c.named(show(head[0], body))
 }
 
+var origin = regexp.MustCompile(`from (\d{5,})\.`)
+
+// placed puts t1, t2, ... in the place of the OIDs of a transcript's own tables.
+func placed(m string, tables map[string]string) string {
+	return origin.ReplaceAllStringFunc(m, func(x string) string {
+		oid := x[5 : len(x)-1]
+		if len(oid) == 5 && oid < "16384" {
+			return x
+		}
+		if tables[oid] == "" {
+			tables[oid] = fmt.Sprintf("t%d", len(tables)+1)
+		}
+		return "from " + tables[oid] + "."
+	})
+}
+
 var process = regexp.MustCompile(`([Pp]rocess |^NotificationResponse )(\d+)`)
 
 // named puts names in the place of process ids, which differ from run to run.
@@ -143,6 +160,9 @@ func show(typ byte, b []byte) string {
 	str := func() string {
 		i := bytes.IndexByte(b, 0)
 		s := string(b[:i])
+		if !utf8.ValidString(s) {
+			s = strconv.QuoteToASCII(s)
+		}
 		b = b[i+1:]
 		return s
 	}
@@ -250,7 +270,7 @@ func show(typ byte, b []byte) string {
 
 // EncodeLine turns one line of a transcript into a frontend message:
 //
-//	Q text                               Query
+//	Q text, q "text as in Go"            Query
 //	P name | text | oid oid              Parse
 //	B portal | statement | formats | values | formats
 //	     values: NULL, a word (text), x with hexadecimal digits (bytes)
@@ -324,6 +344,12 @@ func EncodeLine(line string) ([]byte, error) {
 		return Frame('E', binary.BigEndian.AppendUint32(cstr(name), uint32(n))...), nil
 	case "H", "S", "X":
 		return Frame(cmd[0]), nil
+	case "q": // Query, "text as in Go"
+		b, err := strconv.Unquote(rest)
+		return Frame('Q', cstr(b)...), err
+	case "F": // FunctionCall, the body in hexadecimal digits
+		b, err := hex.DecodeString(strings.ReplaceAll(rest, " ", ""))
+		return Frame('F', b...), err
 	case "d": // CopyData
 		b, err := strconv.Unquote(rest)
 		return Frame('d', []byte(b)...), err
@@ -349,7 +375,7 @@ func Play(t testing.TB, c *Client, src string) string {
 // parameters, logged in. A block that begins with "as NAME" is another
 // connection's; words after the name are parameters of its first use, name=value
 // with + for a blank. Without such a line it is that of the connection "a". In the
-// answers process ids have these names.
+// answers process ids have these names, and the OIDs of tables are numbered.
 //
 // A line "wait QUERY" asks on a connection of its own until the query answers t:
 // for what another connection does in the meantime. "cancel NAME" sends a
@@ -369,7 +395,7 @@ func PlayAll(t testing.TB, open func(params ...string) *Client, src string) stri
 		return c
 	}
 	var out strings.Builder
-	ended := false
+	ended, tables := false, map[string]string{}
 	defer func() {
 		if !ended {
 			t.Log("the transcript came to this point:\n", out.String())
@@ -429,7 +455,7 @@ func PlayAll(t testing.TB, open func(params ...string) *Client, src string) stri
 			fmt.Fprintln(&out, "----")
 			if until[0] != "-" {
 				for _, m := range c.Until(until...) {
-					fmt.Fprintln(&out, m)
+					fmt.Fprintln(&out, placed(m, tables))
 				}
 			}
 		}
