@@ -492,6 +492,7 @@ func (m *maintenance) run(ctx context.Context, e *Engine, k tableKey, store *tab
 		return r, fmt.Errorf("compact: %w", err)
 	}
 	if r.SnapshotID > 0 {
+		e.announcer.committed(k, store, r.SnapshotID)
 		if m.on {
 			m.stats.compactions.Add(1)
 			m.stats.compacted.Add(r.BytesWritten)

@@ -228,6 +228,12 @@ func (q *commitQueue) serve(ctx context.Context, group []*commitMember) {
 	} else {
 		q.publishRows(ctx, group)
 	}
+	for _, m := range group {
+		if m.err == nil && m.id > 0 {
+			q.eng.announcer.committed(q.key, m.store, m.id)
+			break // of a group there is one snapshot
+		}
+	}
 	if f := q.eng.afterCommit; f != nil {
 		f(q.key, group[0].store)
 	}

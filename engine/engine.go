@@ -83,6 +83,7 @@ type Engine struct {
 	pending   atomic.Pointer[map[string]bool]
 	locks     *lockManager
 	notifier  notifier
+	announcer announcer
 
 	complaints sync.Map // about statistics files, by their text
 
@@ -183,6 +184,8 @@ func Open(ctx context.Context, cfg Config) (*Engine, error) {
 	e.ctx, e.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	e.register()
 	e.maint.e = e
+	e.announcer.e = e
+	e.notifier.changed = e.announcer.listening
 	if cfg.Maintain {
 		e.Background("sweep", e.sweep)
 		e.startMaintenance()

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Reload takes the settings of a configuration file that was read again. What
@@ -70,4 +71,9 @@ func CheckSettings(values ...map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// AuthenticationTimeout is the setting authentication_timeout.
+func (e *Engine) AuthenticationTimeout() time.Duration {
+	return time.Duration(e.reg.number("authentication_timeout")) * time.Second
 }

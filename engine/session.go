@@ -144,6 +144,9 @@ func (s *Session) NamedOID(k types.Kind, name string) (int64, error) {
 	return function.RegOID(s.ctx, s.env(), k, name)
 }
 
+// SocketOptions are the settings that the connection obeys.
+func (s *Session) SocketOptions() SocketOptions { return s.set.use().socket }
+
 // TextSettings are the settings that shape values in text form.
 func (s *Session) TextSettings() TextSettings { return s.set.use().text }
 

@@ -256,6 +256,7 @@ func baseSettings() []Setting {
 		i("paimon.maintenance_workers", "1", ScopeStart, 1, 64, "", catPaimon, "How many tables are maintained at once."),
 		e("paimon.multi_table_commit", "allow", ScopeSession, []string{"allow", "error"}, catPaimon, "Whether a transaction may write several tables, whose commits a crash can part."),
 		s("paimon.scan_version", "", ScopeSession, catPaimon, "A tag or snapshot that the whole session reads; empty reads the present."),
+		i("paimon.snapshot_poll_interval", "2s", ScopeReload, 0, maxInt, "ms", catPaimon, "How often tables are looked at for snapshots of other processes while a session listens to paimon_snapshot; 0 announces those of this server only."),
 		e("paimon.unenforced_constraints", "warn", ScopeSession, []string{"warn", "error", "ignore"}, catPaimon, "What to do with constraints that are kept but not enforced."),
 		i("paimon.vector_size", "2048", ScopeSession, 1, 65536, "", catPaimonX, "The rows of a batch."),
 		s("paimon.version", "", ScopeInternal, catPreset, "The version of paimon-sql."),

@@ -79,6 +79,7 @@ type derived struct {
 	maxDepth         int
 	disabled         map[string]bool
 	modes            txModes // of a transaction that begins
+	socket           SocketOptions
 	// meaning identifies the settings that change what a text means, for the
 	// plan cache.
 	meaning string
@@ -500,6 +501,10 @@ func (s *settings) derive() *derived {
 		deferrable: str("default_transaction_deferrable") == "on"}
 	d.logStatement = slices.Index(s.reg.byName["log_statement"].Enum, str("log_statement"))
 	d.trackNone, d.trackUtility = str("pg_stat_statements.track") == "none", str("pg_stat_statements.track_utility") == "on"
+	d.socket = SocketOptions{
+		KeepIdle: time.Duration(num("tcp_keepalives_idle")) * time.Second, KeepInterval: time.Duration(num("tcp_keepalives_interval")) * time.Second,
+		KeepCount: int(num("tcp_keepalives_count")), UserTimeout: ms("tcp_user_timeout"), CheckInterval: ms("client_connection_check_interval"),
+	}
 	if _, loc, err := zone(d.text.TimeZone); err == nil {
 		d.loc = loc
 	} else {

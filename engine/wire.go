@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
@@ -93,6 +94,17 @@ type TextSettings struct {
 	IntervalStyle    string
 	ByteaOutput      string // hex or escape
 	ExtraFloatDigits int
+}
+
+// SocketOptions are the settings of a session that its connection obeys. Zero values
+// take the server's.
+type SocketOptions struct {
+	KeepIdle, KeepInterval time.Duration // tcp_keepalives_*
+	KeepCount              int
+	UserTimeout            time.Duration // tcp_user_timeout
+	// CheckInterval is client_connection_check_interval: how long a statement runs
+	// before its client is looked for.
+	CheckInterval time.Duration
 }
 
 // CopySink is what the ResultSink of a connection offers for COPY; a sink that

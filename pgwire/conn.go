@@ -80,6 +80,8 @@ type conn struct {
 	listens bool // the session listens to something
 
 	set *charset.Set // of the client; nil = UTF-8
+
+	socket engine.SocketOptions // as they were set last
 }
 
 type status struct{ name, value string }

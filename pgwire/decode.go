@@ -43,13 +43,14 @@ func (d *decoder) param(t types.Type, b []byte, format int16, num int) (types.Da
 	if !errors.As(err, &e) {
 		e = pgerr.Wrap(err, pgerr.InvalidTextRepresentation, "%s", err.Error())
 	}
-	if e.Context == "" {
-		// The value itself is left out, as with PostgreSQL's default of
-		// log_parameter_max_length_on_error.
-		e.Context = fmt.Sprintf("unnamed portal parameter $%d", num)
-		if format == 0 && e.Code != pgerr.CharacterNotInRepertoire {
-			e.Context += " = '...'"
-		}
+	if e.Context != "" {
+		e.Context += "\n"
+	}
+	// The value itself is left out, as with PostgreSQL's default of
+	// log_parameter_max_length_on_error.
+	e.Context += fmt.Sprintf("unnamed portal parameter $%d", num)
+	if format == 0 && e.Code != pgerr.CharacterNotInRepertoire {
+		e.Context += " = '...'"
 	}
 	return nil, e
 }

@@ -93,6 +93,12 @@ type Listener interface {
 	Notifications() (list []engine.Notification, listening bool)
 }
 
+// SocketTuner is a session with settings that its connection obeys.
+type SocketTuner interface {
+	// SocketOptions is asked before each ReadyForQuery.
+	SocketOptions() engine.SocketOptions
+}
+
 // Styler is a session that keeps the style of its text settings ready.
 type Styler interface {
 	TextStyle() *pgtext.Style

@@ -365,6 +365,11 @@ func (c *conn) parameterStatus(name, value string) {
 // ready sends what waits for the end of a statement or pipeline, then
 // ReadyForQuery.
 func (c *conn) ready() error {
+	if t, ok := c.sess.(SocketTuner); ok {
+		if o := t.SocketOptions(); o != c.socket {
+			c.tune(o)
+		}
+	}
 	if c.news.Load() && c.sess.TxStatus() == 'I' {
 		c.notify()
 	}

@@ -48,6 +48,13 @@ func (w *watcher) begin() {
 	}
 }
 
+// every sets how long a statement runs before the socket is watched.
+func (w *watcher) every(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after = d
+}
+
 func (w *watcher) fire() {
 	w.mu.Lock()
 	w.set = false

@@ -188,6 +188,7 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	v.e = e
 	v.ready.probe = func(ctx context.Context) error { return reachable(ctx, e) }
 	cfg.Backend = backend{e}
+	cfg.StartupTimeoutNow = e.AuthenticationTimeout
 	access.rolesOf(e)
 	defer a.onHangup(reloads, v.reload)()
 	srv := pgwire.NewServer(cfg)

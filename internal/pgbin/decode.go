@@ -40,6 +40,11 @@ func (d *Decoder) short() error {
 	return pgerr.New(pgerr.ProtocolViolation, "insufficient data left in message")
 }
 
+// none is the error of a byte that is not there.
+func (d *Decoder) none() error {
+	return pgerr.New(pgerr.ProtocolViolation, "no data left in message")
+}
+
 func (d *Decoder) long() error { return d.Long() }
 
 // size checks that b is n bytes long: too few is 08P01, too many 22P03.
@@ -61,6 +66,9 @@ func (d *Decoder) binary(t types.Type, b []byte, depth int) (types.Datum, error)
 	be := binary.BigEndian
 	switch t.Kind {
 	case types.Bool:
+		if len(b) == 0 {
+			return nil, d.none()
+		}
 		if err := d.size(b, 1); err != nil {
 			return nil, err
 		}
@@ -166,6 +174,9 @@ func (d *Decoder) binary(t types.Type, b []byte, depth int) (types.Datum, error)
 	case types.Bytea:
 		return append([]byte{}, b...), nil
 	case types.Char:
+		if len(b) == 0 {
+			return nil, d.none()
+		}
 		if err := d.size(b, 1); err != nil {
 			return nil, err
 		}
@@ -173,6 +184,12 @@ func (d *Decoder) binary(t types.Type, b []byte, depth int) (types.Datum, error)
 			return "", nil
 		}
 		return d.text(t, b)
+	case types.Name:
+		if len(b) > 63 {
+			return nil, pgerr.New(pgerr.NameTooLong, "identifier too long").WithDetail("Identifier must be less than 64 characters.")
+		}
+	case types.Inet, types.TID, types.PgLSN:
+		return d.system(t.Kind, b)
 	case types.JSONB:
 		if len(b) == 0 {
 			return nil, d.short()
@@ -249,27 +266,29 @@ func (d *Decoder) array(t types.Type, b []byte, depth int) (types.Datum, error) 
 	}
 	n := int(int32(be.Uint32(b)))
 	b = b[8:]
-	if n < 0 || n > len(b)/4 { // each element has a length
-		return nil, d.short()
+	if n < 0 {
+		return nil, pgerr.New(pgerr.ProgramLimitExceeded, "array size exceeds the maximum allowed (134217727)")
 	}
-	out := make([]types.Datum, n)
-	for i := range out {
+	// Each element has a length: no more room than the bytes that are there can fill.
+	out := make([]types.Datum, 0, min(n, len(b)/4))
+	for range n {
 		if len(b) < 4 {
 			return nil, d.short()
 		}
 		size := int(int32(be.Uint32(b)))
 		b = b[4:]
 		if size == -1 {
+			out = append(out, nil)
 			continue
 		}
 		if size < 0 || size > len(b) {
-			return nil, d.short()
+			return nil, pgerr.New(pgerr.InvalidBinaryRepresentation, "insufficient data left in message")
 		}
 		v, err := d.binary(elem, b[:size], depth+1)
 		if err != nil {
 			return nil, err
 		}
-		out[i] = v
+		out = append(out, v)
 		b = b[size:]
 	}
 	if len(b) > 0 {
@@ -306,6 +325,11 @@ func (d *Decoder) numeric(b []byte) (types.Datum, error) {
 	}
 	if dscale&^0x3fff != 0 {
 		return nil, bad("scale")
+	}
+	for i := 0; i < n && 2*i+1 < len(b); i++ {
+		if be.Uint16(b[2*i:]) > 9999 {
+			return nil, bad("digit")
+		}
 	}
 	if err := d.size(b, 2*n); err != nil {
 		return nil, err

@@ -91,6 +91,9 @@ func (e *Encoder) Appender(t types.Type, a arrow.Array) (func(dst []byte, row in
 			}
 			return be.AppendUint32(dst, uint32(d))
 		}, nil
+	case types.Inet, types.TID, types.PgLSN:
+		v := vec.ViewStr(a)
+		return func(dst []byte, row int) []byte { return appendSystem(dst, t.Kind, string(v.At(row))) }, nil
 	case types.Time:
 		v := vec.ViewOf[int64](a).V
 		return func(dst []byte, row int) []byte { return be.AppendUint64(dst, uint64(v[row])) }, nil
