@@ -74,6 +74,9 @@ bench-write: build ## writing beside PostgreSQL and pypaimon-rust; see scripts/b
 bench-keytable: build ## lookups, merge on read, compaction, changelogs and space of key tables; see scripts/bench-keytable.py for what it needs
 	$(or $(PY),python3) scripts/bench-keytable.py $(ARGS)
 
+bench-wire: build ## SELECT 1, streamed rows, idle connections and a catalog of 10,000 tables beside PostgreSQL (PG=dsn); see scripts/bench-wire.py
+	PG='$(PG)' $(or $(PY),python3) scripts/bench-wire.py $(ARGS)
+
 bench-pruning: ## bytes and pages that selective queries read, counted where files are read, and planning of 100,000 files; DIR=where the tables go
 	GO='$(GO)' scripts/bench-pruning.sh '$(DIR)'
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/big"
 	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
@@ -89,26 +88,22 @@ func parsed(to types.Type) *conversion {
 // trimmed turns decimals into numerics whose scale has no trailing zeros: the
 // column had no precision, so its digits are the value's own.
 func trimmed(stored types.Type) func(arrow.Array) (arrow.Array, error) {
-	to := types.Type{Kind: types.Numeric}
+	scale := stored.Scale
+	to := types.Type{Kind: types.Numeric}.Arrow()
 	return func(a arrow.Array) (arrow.Array, error) {
-		out := make([]types.Datum, a.Len())
-		ten := big.NewInt(10)
-		for i := range out {
-			d, _ := vec.DatumAt(a, stored, i).(*numeric.Dec)
-			if d == nil {
-				continue
-			}
-			var q, r big.Int
-			for d.Scale > 0 {
-				if q.QuoRem(&d.Coef, ten, &r); r.Sign() != 0 {
-					break
-				}
-				d.Coef.Set(&q)
-				d.Scale--
-			}
-			out[i] = d
+		if _, ok := a.DataType().(*arrow.Decimal128Type); !ok { // NULLs only
+			return vec.MakeNull(to, a.Len()), nil
 		}
-		return vec.FromDatums(to, out), nil
+		v, valid, off := vec.ViewDec(a)
+		offs := make([]int32, len(v)+1)
+		data := make([]byte, 0, 10*len(v))
+		for i, x := range v {
+			if vec.BitAt(valid, off+i) {
+				data = numeric.AppendTrimmed(data, x.HighBits(), x.LowBits(), int32(scale))
+			}
+			offs[i+1] = int32(len(data))
+		}
+		return vec.MakeBytes(to, offs, data, vec.ValidCopy(a)), nil
 	}
 }
 
