@@ -12,7 +12,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-lake bench-write bench-keytable bench-pruning bench-diff keytable rewrite fuzz fmt clean
+.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-lake bench-write bench-keytable bench-pruning bench-wire bench-diff keytable rewrite fuzz fmt clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
