@@ -86,3 +86,104 @@ func DefaultOf(f types.Field, options map[string]string) (text string, constant,
 	}
 	return "", false, false
 }
+
+// Reference is what a FOREIGN KEY refers to: REFERENCES t(a, b) ON DELETE CASCADE.
+type Reference struct {
+	Schema, Table string
+	Columns       []string
+	// Rest is what stands behind the columns, as PostgreSQL prints it: MATCH, the
+	// actions and DEFERRABLE, each with a space in front.
+	Rest string
+}
+
+// ParseReference takes apart what Constraint.References keeps.
+func ParseReference(s string) (r Reference) {
+	ident := func() string {
+		s = strings.TrimLeft(s, " ")
+		if strings.HasPrefix(s, `"`) {
+			var b strings.Builder
+			for i := 1; i < len(s); i++ {
+				if s[i] == '"' {
+					if i+1 >= len(s) || s[i+1] != '"' {
+						s = s[i+1:]
+						return b.String()
+					}
+					i++
+				}
+				b.WriteByte(s[i])
+			}
+			s = ""
+			return b.String()
+		}
+		i := strings.IndexAny(s, " .,()")
+		if i < 0 {
+			i = len(s)
+		}
+		w := s[:i]
+		s = s[i:]
+		return w
+	}
+	r.Schema = PublicSchema
+	r.Table = ident()
+	if strings.HasPrefix(s, ".") {
+		s = s[1:]
+		r.Schema, r.Table = r.Table, ident()
+	}
+	if rest, ok := strings.CutPrefix(s, "("); ok {
+		for s = rest; s != "" && !strings.HasPrefix(s, ")"); s = strings.TrimLeft(s, ", ") {
+			r.Columns = append(r.Columns, ident())
+		}
+		s = strings.TrimPrefix(s, ")")
+	}
+	r.Rest = s
+	return r
+}
+
+// SQL is the form that Constraint.References keeps; the schema public is left out.
+// quote makes SQL of a name.
+func (r Reference) SQL(quote func(name string) string) string {
+	name := quote(r.Table)
+	if r.Schema != PublicSchema {
+		name = quote(r.Schema) + "." + name
+	}
+	return name + r.Tail(quote)
+}
+
+// Tail is what stands behind the table's name.
+func (r Reference) Tail(quote func(name string) string) string {
+	cols := make([]string, len(r.Columns))
+	for i, c := range r.Columns {
+		cols[i] = quote(c)
+	}
+	return "(" + strings.Join(cols, ", ") + ")" + r.Rest
+}
+
+// Has reports whether a clause is there, such as " DEFERRABLE".
+func (r Reference) Has(clause string) bool { return strings.Contains(r.Rest, clause) }
+
+// Match is pg_constraint.confmatchtype.
+func (r Reference) Match() string {
+	if r.Has(" MATCH FULL") {
+		return "f"
+	}
+	return "s"
+}
+
+// OnUpdate is pg_constraint.confupdtype.
+func (r Reference) OnUpdate() string { return r.action(" ON UPDATE ") }
+
+// OnDelete is pg_constraint.confdeltype.
+func (r Reference) OnDelete() string { return r.action(" ON DELETE ") }
+
+func (r Reference) action(on string) string {
+	_, act, ok := strings.Cut(r.Rest, on)
+	if !ok {
+		return "a"
+	}
+	for _, x := range []struct{ word, letter string }{{"RESTRICT", "r"}, {"CASCADE", "c"}, {"SET NULL", "n"}, {"SET DEFAULT", "d"}} {
+		if strings.HasPrefix(act, x.word) {
+			return x.letter
+		}
+	}
+	return "a"
+}

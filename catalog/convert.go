@@ -50,6 +50,8 @@ func conversionOf(stored types.Type, pg string) *conversion {
 		return parsed(types.Of(types.Interval))
 	case text && (pg == "timetz" || pg == "time with time zone"):
 		return parsed(types.Of(types.TimeTZ))
+	case stored.Kind == types.Time && (pg == "time" || pg == "time without time zone"):
+		return &conversion{to: types.Of(types.Time), sameOrder: true}
 	case stored.Kind == types.Numeric && pg == "numeric":
 		return &conversion{to: types.Type{Kind: types.Numeric}, cast: trimmed(stored), sameOrder: true}
 	}

@@ -83,7 +83,7 @@ func (s *Session) runCopy(ctx, life context.Context, p *prepared, st *ast.Copy, 
 		schema[i] = types.Field{Name: c.Name, Type: c.Type}
 	}
 	enc := pgcopy.NewEncoder(f, schema, s.TextStyle())
-	enc.OIDName = s.OIDName
+	enc.OIDName = s.OIDNames()
 	head, err := enc.Head()
 	head = bytes.Clone(head)
 	if err != nil {

@@ -294,6 +294,9 @@ func (s *Session) removeRelations(ctx context.Context, text string, rels []catal
 	for _, rel := range rels {
 		what = s.described(ctx, rel.Kind(), rel.Schema(), rel.Name())
 		r.follow(ctx, rel.Schema(), rel.Name(), "", what)
+		if err := r.followKeys(ctx, rel, "", what); err != nil {
+			return err
+		}
 	}
 	if len(rels) > 1 {
 		what = ""
@@ -406,6 +409,7 @@ func (s *Session) dropSchemas(ctx context.Context, st *ast.Drop, out ResultSink)
 		}
 		var held []string
 		var inSchema [][2]string
+		var tables []catalog.Relation
 		for _, t := range names {
 			rel, err := s.catalog().Resolve(ctx, name, t, catalog.ResolveOptions{})
 			if err != nil {
@@ -418,9 +422,13 @@ func (s *Session) dropSchemas(ctx context.Context, st *ast.Drop, out ResultSink)
 				held = append(held, what) // what a column owns goes with its table
 			}
 			inSchema = append(inSchema, [2]string{t, what})
+			tables = append(tables, rel)
 		}
-		for _, x := range inSchema {
+		for i, x := range inSchema {
 			r.follow(ctx, name, x[0], "", x[1])
+			if err := r.followKeys(ctx, tables[i], "", x[1]); err != nil {
+				return err
+			}
 		}
 		if len(names) > 0 && !st.Cascade {
 			lines := slices.Clone(held)

@@ -201,6 +201,9 @@ func (a *alteration) dropColumn(ctx context.Context, c *ast.AlterCmd) error {
 		}
 		what := "column " + ast.QuoteIdent(f.Name) + " of " + a.s.described(ctx, 'r', a.rel.Schema(), a.rel.Name())
 		a.removed.follow(ctx, a.rel.Schema(), a.rel.Name(), f.Name, what)
+		if err := a.removed.followKeys(ctx, a.rel, f.Name, what); err != nil {
+			return err
+		}
 		if err := a.removed.allow(c.Cascade, what); err != nil {
 			return err
 		}

@@ -215,6 +215,12 @@ func (c *constraintSet) foreign(ctx context.Context, k *ast.Constraint, columns 
 			}
 		}
 	}
+	if k.Deferrable || k.Deferred {
+		refs += " DEFERRABLE"
+	}
+	if k.Deferred {
+		refs += " INITIALLY DEFERRED"
+	}
 	c.list = append(c.list, catalog.Constraint{Name: name, Kind: catalog.ForeignKey, Columns: names, References: refs})
 	return nil
 }

@@ -139,5 +139,5 @@ func (s *Session) constraintsOf(text string, rel catalog.TableInfo) constraintSe
 
 // constraintSQL is a constraint as CREATE TABLE takes it.
 func constraintSQL(c catalog.Constraint) string {
-	return "CONSTRAINT " + ast.QuoteIdent(c.Name) + " " + pgcatalog.ConstraintDef(c)
+	return "CONSTRAINT " + ast.QuoteIdent(c.Name) + " " + pgcatalog.ConstraintDef(c, nil)
 }

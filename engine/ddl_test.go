@@ -45,7 +45,7 @@ var allTypes = []struct{ sql, paimon, pg string }{
 	{"numeric(10,2)", "DECIMAL(10, 2)", ""}, {"numeric(38)", "DECIMAL(38, 0)", ""}, {"decimal(5,5)", "DECIMAL(5, 5)", ""},
 	{"numeric", "DECIMAL(38, 18)", "numeric"}, {"char", "CHAR(1)", ""}, {"char(7)", "CHAR(7)", ""}, {"varchar(7)", "VARCHAR(7)", ""},
 	{"varchar", "STRING", "varchar"}, {"text", "STRING", ""}, {"string", "STRING", ""}, {"bytea", "BYTES", ""}, {"bytes", "BYTES", ""},
-	{"binary(3)", "BINARY(3)", ""}, {"varbinary(3)", "VARBINARY(3)", ""}, {"binary", "BYTES", ""}, {"date", "DATE", ""}, {"time", "TIME(3)", ""},
+	{"binary(3)", "BINARY(3)", ""}, {"varbinary(3)", "VARBINARY(3)", ""}, {"binary", "BYTES", ""}, {"date", "DATE", ""}, {"time", "TIME(3)", "time"},
 	{"time(0)", "TIME(0)", ""}, {"time(6)", "TIME(3)", ""}, {"timestamp", "TIMESTAMP(6)", ""}, {"timestamp(0)", "TIMESTAMP(0)", ""},
 	{"timestamp(9)", "TIMESTAMP(9)", ""}, {"timestamptz", "TIMESTAMP(6) WITH LOCAL TIME ZONE", ""},
 	{"timestamp(3) with time zone", "TIMESTAMP(3) WITH LOCAL TIME ZONE", ""}, {"timestamp_ltz(3)", "TIMESTAMP(3) WITH LOCAL TIME ZONE", ""},

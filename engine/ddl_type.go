@@ -136,6 +136,9 @@ func storedType(column string, t types.Type, depth int) (columnType, error) {
 			out.stored.Prec, out.stored.Mod = 3, 4
 			out.sql = out.stored
 		}
+		if t.Mod == 0 && depth == 0 {
+			out.pg, out.sql = "time", t.SQL()
+		}
 		return out, nil
 	case types.Numeric:
 		switch {

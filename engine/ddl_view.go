@@ -355,6 +355,10 @@ type removal struct {
 	order []*catalog.ViewRelation // views to drop besides what was named, dependents first
 	lines []string                // "view w depends on view v"
 	seen  map[[2]string]bool      // views to drop, and what was named
+	keys  []foreignUse            // FOREIGN KEYs to drop
+
+	foreign []foreignUse // all of the warehouse, once listed
+	listed  bool
 }
 
 func (s *Session) newRemoval(ctx context.Context) (*removal, error) {
@@ -381,9 +385,38 @@ func (r *removal) follow(ctx context.Context, schemaName, name, column, what str
 	}
 }
 
+// followKeys finds the FOREIGN KEYs of other tables that refer to a table, or to a
+// column of it.
+func (r *removal) followKeys(ctx context.Context, rel catalog.Relation, column, what string) error {
+	if !canBeReferredTo(rel) {
+		return nil
+	}
+	if !r.listed {
+		all, err := r.s.foreignKeys(ctx)
+		if err != nil {
+			return err
+		}
+		r.foreign, r.listed = all, true
+	}
+	for _, u := range r.foreign {
+		if !u.refersTo(rel, column) {
+			continue
+		}
+		if r.seen[[2]string{u.rel.Schema(), u.rel.Name()}] || column != "" && u.rel.OID() == rel.OID() {
+			continue
+		}
+		if slices.ContainsFunc(r.keys, func(x foreignUse) bool { return x.rel.OID() == u.rel.OID() && x.c.Name == u.c.Name }) {
+			continue
+		}
+		r.lines = append(r.lines, u.described(ctx, r.s)+" depends on "+what)
+		r.keys = append(r.keys, u)
+	}
+	return nil
+}
+
 // allow reports what stands in the way without CASCADE; what is what is dropped.
 func (r *removal) allow(cascade bool, what string) error {
-	if cascade || len(r.order) == 0 {
+	if cascade || len(r.order)+len(r.keys) == 0 {
 		return nil
 	}
 	e := pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what)
@@ -398,6 +431,15 @@ func (r *removal) drop(ctx context.Context, out ResultSink, also ...string) erro
 	names := slices.Clone(also)
 	for _, v := range r.order {
 		names = append(names, r.s.described(ctx, 'v', v.Schema(), v.Name()))
+	}
+	for _, u := range r.keys {
+		names = append(names, u.described(ctx, r.s))
+	}
+	for _, u := range r.keys {
+		cmd := &ast.AlterCmd{Op: ast.DropConstraint, Name: ast.Ident{Name: u.c.Name, Quoted: true}}
+		if err := r.s.runAlterTable(ctx, "", &ast.AlterTable{Table: &ast.TableName{Name: u.name()}, Cmds: []*ast.AlterCmd{cmd}}, nil); err != nil {
+			return err
+		}
 	}
 	for _, v := range slices.Backward(r.order) {
 		if err := r.s.dropObject(ctx, objects.View, v.Schema(), v.Name()); err != nil {
@@ -428,8 +470,9 @@ func (s *Session) dropObject(ctx context.Context, kind objects.Kind, schemaName,
 	return ed.DeleteObject(ctx, kind, schemaName, name)
 }
 
-// renameIn lets the views on a relation follow a change of a name. It is called
-// before the change is made; what it returns stores them.
+// renameIn lets the views on a relation, and the FOREIGN KEYs that refer to it, follow
+// a change of a name. It is called before the change is made; what it returns stores
+// them.
 func (s *Session) renameIn(ctx context.Context, ch planner.ViewChange) (store func() error, err error) {
 	on, err := s.viewsOn(ctx, ch.Schema, ch.Name, ch.Column)
 	if err != nil {
@@ -464,6 +507,11 @@ func (s *Session) renameIn(ctx context.Context, ch planner.ViewChange) (store fu
 			})
 		})
 	}
+	keys, err := s.renameInKeys(ctx, ch)
+	if err != nil {
+		return nil, err
+	}
+	puts = append(puts, keys...)
 	return func() error {
 		for _, put := range puts {
 			if err := put(); err != nil {

@@ -329,9 +329,8 @@ func (e *stmtEnv) oidName(ctx context.Context, k types.Kind, oid int64) (string,
 			}
 		}
 	case types.RegType:
-		if t, ok := types.ByOID(id); ok {
-			return t.PlainName(), true
-		}
+		n := function.RegTypeName(ctx, e, id, "")
+		return n, n != ""
 	case types.RegProc, types.RegOper:
 		for _, o := range function.All() {
 			if o.OID == id {
@@ -530,6 +529,12 @@ func (x *sources) ObjectName(ctx context.Context, oid uint32) (string, bool) {
 		return "", false
 	}
 	return x.s.visibleName(ctx, rel.Schema(), rel.Name()), true
+}
+
+// VisibleName is a relation's name as SQL, with its schema where the name alone does
+// not find it.
+func (x *sources) VisibleName(schema, name string) string {
+	return x.s.visibleName(x.s.ctx, schema, name)
 }
 
 // ViewText is pg_get_viewdef.

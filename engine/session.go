@@ -139,6 +139,12 @@ func (s *Session) OIDName(k types.Kind, oid int64) (string, bool) {
 	return s.env().oidName(s.ctx, k, oid)
 }
 
+// OIDNames is OIDName for many values: it walks the warehouse once.
+func (s *Session) OIDNames() func(k types.Kind, oid int64) (string, bool) {
+	e := s.env()
+	return func(k types.Kind, oid int64) (string, bool) { return e.oidName(s.ctx, k, oid) }
+}
+
 // NamedOID finds the object that text names as a value of a reg* kind.
 func (s *Session) NamedOID(k types.Kind, name string) (int64, error) {
 	return function.RegOID(s.ctx, s.env(), k, name)

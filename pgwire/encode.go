@@ -248,9 +248,9 @@ func textAppender(t types.Type, a arrow.Array, s *sink) (func([]byte, int) []byt
 		if !ok {
 			return app, nil
 		}
-		v := vec.ViewOf[int64](a).V
+		v, oidName := vec.ViewOf[int64](a).V, n.OIDNames()
 		return func(dst []byte, row int) []byte {
-			if name, ok := n.OIDName(t.Kind, v[row]); ok {
+			if name, ok := oidName(t.Kind, v[row]); ok {
 				return append(dst, name...)
 			}
 			return app(dst, row)
@@ -260,6 +260,7 @@ func textAppender(t types.Type, a arrow.Array, s *sink) (func([]byte, int) []byt
 		if !ok || t.Elem == nil || !t.Elem.IsOIDLike() || t.Elem.Kind == types.OID || t.Elem.Kind == types.XID {
 			return app, nil
 		}
+		oidName := n.OIDNames()
 		return func(dst []byte, row int) []byte {
 			list, _ := vec.DatumAt(a, t, row).([]types.Datum)
 			names := make([]types.Datum, len(list))
@@ -268,7 +269,7 @@ func textAppender(t types.Type, a arrow.Array, s *sink) (func([]byte, int) []byt
 				if !ok {
 					continue // NULL
 				}
-				name, ok := n.OIDName(t.Elem.Kind, oid)
+				name, ok := oidName(t.Elem.Kind, oid)
 				if !ok {
 					name = strconv.FormatInt(oid, 10)
 				}

@@ -106,10 +106,11 @@ type Styler interface {
 
 // OIDNamer is a session that can say how an oid of a reg* type is printed.
 type OIDNamer interface {
-	// OIDName returns the text form of oid as a value of kind k, such as a
-	// table's name for RegClass; ok is false when there is no such object, which
-	// then prints as its number.
-	OIDName(k types.Kind, oid int64) (name string, ok bool)
+	// OIDNames returns a function that gives the text form of oid as a value of kind
+	// k, such as a table's name for RegClass; ok is false when there is no such
+	// object, which then prints as its number. It may remember what it found, so it
+	// is for the rows of one batch.
+	OIDNames() func(k types.Kind, oid int64) (name string, ok bool)
 }
 
 // OIDReader is a session that finds the object that text names as a value of a

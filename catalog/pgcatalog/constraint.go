@@ -21,15 +21,21 @@ func keptOID(rel catalog.Relation, c catalog.Constraint) uint32 {
 	return catalog.OIDOf('c', rel.Schema(), rel.Name()+"."+c.Name)
 }
 
-// ConstraintDef is pg_get_constraintdef of a constraint kept in options.
-func ConstraintDef(c catalog.Constraint) string {
+// ConstraintDef is pg_get_constraintdef of a constraint kept in options; visible names
+// the table that a FOREIGN KEY refers to, nil always with its schema.
+func ConstraintDef(c catalog.Constraint, visible func(schema, name string) string) string {
 	switch c.Kind {
 	case catalog.CheckConstraint:
 		return "CHECK ((" + c.Expr + "))"
 	case catalog.UniqueConstraint:
 		return "UNIQUE (" + quoteList(c.Columns) + ")"
 	}
-	return "FOREIGN KEY (" + quoteList(c.Columns) + ") REFERENCES " + c.References
+	refers := c.References
+	if visible != nil {
+		ref := catalog.ParseReference(refers)
+		refers = visible(ref.Schema, ref.Table) + ref.Tail(quoteIdent)
+	}
+	return "FOREIGN KEY (" + quoteList(c.Columns) + ") REFERENCES " + refers
 }
 
 func quoteList(names []string) string {
@@ -38,67 +44,6 @@ func quoteList(names []string) string {
 		out[i] = quoteIdent(n)
 	}
 	return strings.Join(out, ", ")
-}
-
-// reference is the target of a FOREIGN KEY: REFERENCES t(a, b) ON DELETE CASCADE.
-type reference struct {
-	schema, table      string
-	columns            []string
-	onUpdate, onDelete string // pg_constraint's letters
-}
-
-// parseReference takes what catalog.Constraint keeps apart.
-func parseReference(s string) (r reference) {
-	ident := func() string {
-		s = strings.TrimLeft(s, " ")
-		if strings.HasPrefix(s, `"`) {
-			var b strings.Builder
-			for i := 1; i < len(s); i++ {
-				if s[i] == '"' {
-					if i+1 >= len(s) || s[i+1] != '"' {
-						s = s[i+1:]
-						return b.String()
-					}
-					i++
-				}
-				b.WriteByte(s[i])
-			}
-			s = ""
-			return b.String()
-		}
-		i := strings.IndexAny(s, " .,()")
-		if i < 0 {
-			i = len(s)
-		}
-		w := s[:i]
-		s = s[i:]
-		return w
-	}
-	r.schema, r.onUpdate, r.onDelete = catalog.PublicSchema, "a", "a"
-	r.table = ident()
-	if strings.HasPrefix(s, ".") {
-		s = s[1:]
-		r.schema, r.table = r.table, ident()
-	}
-	if rest, ok := strings.CutPrefix(s, "("); ok {
-		for s = rest; s != "" && !strings.HasPrefix(s, ")"); s = strings.TrimLeft(s, ", ") {
-			r.columns = append(r.columns, ident())
-		}
-	}
-	letter := func(on string) string {
-		_, act, ok := strings.Cut(s, on)
-		if !ok {
-			return "a"
-		}
-		for _, x := range []struct{ word, letter string }{{"RESTRICT", "r"}, {"CASCADE", "c"}, {"SET NULL", "n"}, {"SET DEFAULT", "d"}} {
-			if strings.HasPrefix(act, x.word) {
-				return x.letter
-			}
-		}
-		return "a"
-	}
-	r.onUpdate, r.onDelete = letter("ON UPDATE "), letter("ON DELETE ")
-	return r
 }
 
 // numbersOf returns the column numbers of names; nil (NULL) for none.
@@ -133,17 +78,18 @@ func fillConstraint(f *Filler) error {
 					"conrelid", rel.OID(), "confupdtype", " ", "confdeltype", " ", "confmatchtype", " ", "conislocal", true,
 					"connoinherit", true, "conkey", numbersOf(rel, c.Columns))
 			case catalog.ForeignKey:
-				ref := parseReference(c.References)
+				ref := catalog.ParseReference(c.References)
 				var confrel, confkey, conind types.Datum = int64(0), nil, int64(0)
-				if to, err := f.Src.Catalog().Resolve(f.Ctx, ref.schema, ref.table, catalog.ResolveOptions{}); err == nil {
-					confrel, confkey = int64(to.OID()), numbersOf(to, ref.columns)
+				if to, err := f.Src.Catalog().Resolve(f.Ctx, ref.Schema, ref.Table, catalog.ResolveOptions{}); err == nil {
+					confrel, confkey = int64(to.OID()), numbersOf(to, ref.Columns)
 					if len(key(to)) > 0 {
 						conind = int64(IndexOID(to))
 					}
 				}
 				f.Row("oid", keptOID(rel, c), "conname", c.Name, "connamespace", ns, "contype", "f", "convalidated", false,
-					"conrelid", rel.OID(), "conindid", conind, "confrelid", confrel, "confupdtype", ref.onUpdate,
-					"confdeltype", ref.onDelete, "confmatchtype", "s", "conislocal", true, "connoinherit", true,
+					"conrelid", rel.OID(), "conindid", conind, "confrelid", confrel, "confupdtype", ref.OnUpdate(),
+					"confdeltype", ref.OnDelete(), "confmatchtype", ref.Match(), "conislocal", true, "connoinherit", true,
+					"condeferrable", ref.Has(" DEFERRABLE"), "condeferred", ref.Has(" INITIALLY DEFERRED"),
 					"conkey", numbersOf(rel, c.Columns), "confkey", confkey)
 			}
 		}
@@ -263,9 +209,9 @@ func fillISConstraintColumn(f *Filler) error {
 		}
 		for _, c := range kept(rel) {
 			if c.Kind == catalog.ForeignKey {
-				ref := parseReference(c.References)
-				for _, k := range ref.columns {
-					one(ref.schema, ref.table, k, c.Name)
+				ref := catalog.ParseReference(c.References)
+				for _, k := range ref.Columns {
+					one(ref.Schema, ref.Table, k, c.Name)
 				}
 				continue
 			}
@@ -284,11 +230,11 @@ func fillISReferential(f *Filler) error {
 			if c.Kind != catalog.ForeignKey {
 				continue
 			}
-			ref := parseReference(c.References)
+			ref := catalog.ParseReference(c.References)
 			f.Row("constraint_catalog", f.Src.Database(), "constraint_schema", rel.Schema(), "constraint_name", c.Name,
-				"unique_constraint_catalog", f.Src.Database(), "unique_constraint_schema", ref.schema,
-				"unique_constraint_name", KeyName(ref.table), "match_option", "NONE",
-				"update_rule", rules[ref.onUpdate], "delete_rule", rules[ref.onDelete])
+				"unique_constraint_catalog", f.Src.Database(), "unique_constraint_schema", ref.Schema,
+				"unique_constraint_name", KeyName(ref.Table), "match_option", "NONE",
+				"update_rule", rules[ref.OnUpdate()], "delete_rule", rules[ref.OnDelete()])
 		}
 		return nil
 	})

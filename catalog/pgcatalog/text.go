@@ -97,6 +97,17 @@ func ByName(ctx context.Context, src Sources, schema, name string) (uint32, bool
 	return oid, ok
 }
 
+// visible names relations as SQL, with their schema where the search path does not
+// lead to them; nil when the source does not know.
+func visible(src Sources) func(schema, name string) string {
+	if n, ok := src.(interface {
+		VisibleName(schema, name string) string
+	}); ok {
+		return n.VisibleName
+	}
+	return nil
+}
+
 // Text answers the catalog functions whose result is text; nil is NULL. Unknown
 // functions and OIDs are NULL, as in PostgreSQL.
 func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*string, error) {
@@ -168,9 +179,24 @@ func Text(ctx context.Context, src Sources, fn string, args []types.Datum) (*str
 			if pretty, _ := boolArg(args, 1); pretty && x.c.Kind == catalog.CheckConstraint {
 				return str("CHECK (" + x.c.Expr + ")")
 			}
-			return str(ConstraintDef(x.c))
+			return str(ConstraintDef(x.c, visible(src)))
 		}
 		return nil, nil
+	case "reltype":
+		if x, ok := ByOID(ctx, src, uint32(arg(0))); ok && x.Rel != nil && !x.Index {
+			return str(datumText(int(rowTypeOID(x.Rel))))
+		}
+	case "rowtypename":
+		l, err := src.Listing(ctx, false)
+		if err != nil {
+			return nil, err
+		}
+		if rel := directoryOf(l).rowTypes[uint32(arg(0))]; rel != nil {
+			if name := visible(src); name != nil {
+				return str(name(rel.Schema(), rel.Name()))
+			}
+			return str(quoteIdent(rel.Name()))
+		}
 	case "pg_get_indexdef":
 		o, ok := ByOID(ctx, src, uint32(arg(0)))
 		if !ok || !o.Index {

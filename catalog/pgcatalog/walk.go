@@ -270,6 +270,7 @@ type directory struct {
 	indexes     map[uint32]Object // by OID
 	indexNames  map[[2]string]uint32
 	constraints map[uint32]constraintOf
+	rowTypes    map[uint32]catalog.Relation
 }
 
 type constraintOf struct {
@@ -281,9 +282,12 @@ type constraintOf struct {
 // directoryOf makes the directory of a listing once.
 func directoryOf(l *catalog.Listing) *directory {
 	return l.Derived(func() any {
-		d := &directory{indexes: map[uint32]Object{}, indexNames: map[[2]string]uint32{}, constraints: map[uint32]constraintOf{}}
+		d := &directory{
+			indexes: map[uint32]Object{}, indexNames: map[[2]string]uint32{}, constraints: map[uint32]constraintOf{}, rowTypes: map[uint32]catalog.Relation{},
+		}
 		for _, s := range l.Schemas() {
 			for _, rel := range l.Relations(s) {
+				d.rowTypes[rowTypeOID(rel)] = rel
 				for _, x := range indexesOf(rel) {
 					d.indexes[x.oid] = Object{s, x.name, rel, true, &x}
 					d.indexNames[[2]string{s, x.name}] = x.oid

@@ -16,6 +16,23 @@ var oidsText string
 //go:embed typeprocs.txt
 var typeProcsText string
 
+// othertypes.txt holds the types of pg_type that no value here has: OID, typname and
+// the name in SQL, with tabs between.
+//
+//go:embed othertypes.txt
+var otherTypesText string
+
+var otherTypes, otherTypeOIDs = func() (map[uint32]string, map[string]uint32) {
+	names, oids := map[uint32]string{}, map[string]uint32{}
+	for _, l := range strings.Split(strings.TrimSpace(otherTypesText), "\n") {
+		f := strings.Split(l, "\t")
+		n, _ := strconv.ParseUint(f[0], 10, 32)
+		names[uint32(n)] = f[2]
+		oids[f[1]], oids[f[2]] = uint32(n), uint32(n)
+	}
+	return names, oids
+}()
+
 var knownOIDs = func() map[string]uint32 {
 	m := map[string]uint32{}
 	for _, l := range strings.Split(oidsText, "\n") {

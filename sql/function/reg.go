@@ -50,9 +50,7 @@ func RegName(ctx context.Context, env Env, k types.Kind, oid uint32) string {
 			}
 		}
 	case types.RegType:
-		if t, ok := types.ByOID(oid); ok {
-			return t.PlainName()
-		}
+		return RegTypeName(ctx, env, oid, strconv.FormatUint(uint64(oid), 10))
 	case types.RegProc:
 		if n, ok := procName(oid); ok {
 			return n
@@ -70,6 +68,51 @@ func RegName(ctx context.Context, env Env, k types.Kind, oid uint32) string {
 		}
 	}
 	return strconv.FormatUint(uint64(oid), 10)
+}
+
+// RegTypeName is the name of a type without modifiers, that of a table for its row
+// type, and unknown where there is none.
+func RegTypeName(ctx context.Context, env Env, oid uint32, unknown string) string {
+	if t, ok := types.ByOID(oid); ok {
+		return t.PlainName()
+	}
+	if n, ok := otherTypes[oid]; ok {
+		return n
+	}
+	if cat := catalogOf(env); cat != nil {
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		if s, err := cat.Text(ctx, "rowtypename", []types.Datum{int64(oid)}); err == nil && s != nil {
+			return *s
+		}
+	}
+	return unknown
+}
+
+// IsOtherType reports whether a name is that of a type of PostgreSQL that no value
+// here has.
+func IsOtherType(name string) bool {
+	_, ok := otherTypeByName(name)
+	return ok
+}
+
+// otherTypeByName finds such a type as TypeByName finds the others.
+func otherTypeByName(s string) (uint32, bool) {
+	s = strings.TrimPrefix(strings.Join(strings.Fields(s), " "), "pg_catalog.")
+	base, array := strings.CutSuffix(s, "[]")
+	if i := strings.IndexByte(base, '('); i >= 0 && strings.HasSuffix(base, ")") {
+		base = strings.TrimSpace(base[:i]) // modifiers are dropped
+	}
+	name := unquoteIdent(base)
+	if array {
+		if oid, ok := otherTypeOIDs[name+"[]"]; ok {
+			return oid, true
+		}
+		name = "_" + name
+	}
+	oid, ok := otherTypeOIDs[name]
+	return oid, ok
 }
 
 // extraProcs are functions that pg_proc refers to beyond those callable here:
@@ -132,6 +175,19 @@ func parseReg(c *Call, k types.Kind, s string) (int64, error) {
 	case types.RegType:
 		if t, ok := TypeByName(s); ok {
 			return int64(t.OID()), nil
+		}
+		if oid, ok := otherTypeByName(s); ok {
+			return int64(oid), nil
+		}
+		if cat != nil {
+			// The row type of a relation has its name.
+			if oid, ok, err := cat.RelationOID(ctx, s); err == nil && ok {
+				if t, err := cat.Text(ctx, "reltype", []types.Datum{int64(oid)}); err == nil && t != nil {
+					if n, err := strconv.ParseUint(*t, 10, 32); err == nil {
+						return int64(n), nil
+					}
+				}
+			}
 		}
 		return 0, pgerr.New(pgerr.UndefinedObject, "type \"%s\" does not exist", unquoteIdent(lastPart(s)))
 	case types.RegProc:

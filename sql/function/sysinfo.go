@@ -330,6 +330,29 @@ func systemInfo() []*Overload {
 			return int64(8), nil
 		}),
 	)
+	// Addresses of clients: values of type inet are made by the server only.
+	inet := reg(types.Inet)
+	add(
+		sys("host", true, txt, ts(inet), func(_ *Call, a []types.Datum) (types.Datum, error) {
+			addr, _, _ := strings.Cut(a[0].(string), "/")
+			return addr, nil
+		}),
+		sys("text", true, txt, ts(inet), func(_ *Call, a []types.Datum) (types.Datum, error) {
+			addr, bits := inetParts(a[0].(string))
+			return addr + "/" + strconv.Itoa(bits), nil
+		}),
+		sys("abbrev", true, txt, ts(inet), func(_ *Call, a []types.Datum) (types.Datum, error) { return a[0], nil }),
+		sys("family", true, tInt4, ts(inet), func(_ *Call, a []types.Datum) (types.Datum, error) {
+			if strings.Contains(a[0].(string), ":") {
+				return int64(6), nil
+			}
+			return int64(4), nil
+		}),
+		sys("masklen", true, tInt4, ts(inet), func(_ *Call, a []types.Datum) (types.Datum, error) {
+			_, bits := inetParts(a[0].(string))
+			return int64(bits), nil
+		}),
+	)
 	// Names to objects; NULL where there is none.
 	for _, r := range []struct {
 		name string
@@ -477,6 +500,19 @@ func sizePretty(n int64) string {
 	}
 }
 
+// inetParts cuts an inet into its address and the length of its mask.
+func inetParts(s string) (addr string, bits int) {
+	addr, mask, ok := strings.Cut(s, "/")
+	bits = 32
+	if strings.Contains(addr, ":") {
+		bits = 128
+	}
+	if n, err := strconv.Atoi(mask); ok && err == nil {
+		bits = n
+	}
+	return addr, bits
+}
+
 // formatTypeOID is format_type: the SQL name of a type with its modifier.
 func formatTypeOID(c *Call, oid int64, mod int32, has bool) string {
 	if oid == 0 {
@@ -484,10 +520,7 @@ func formatTypeOID(c *Call, oid int64, mod int32, has bool) string {
 	}
 	t, ok := types.ByOID(uint32(oid))
 	if !ok {
-		if n, ok := otherTypes[uint32(oid)]; ok {
-			return n
-		}
-		return "???"
+		return RegTypeName(c.Ctx, c.Env, uint32(oid), "???")
 	}
 	inner := t
 	suffix := ""
@@ -510,20 +543,6 @@ func formatTypeOID(c *Call, oid int64, mod int32, has bool) string {
 		inner.Mod = mod
 	}
 	return inner.String() + suffix
-}
-
-// otherTypes are types of pg_type that no value here has.
-var otherTypes = map[uint32]string{
-	32: "pg_ddl_command", 71: "pg_type", 75: "pg_attribute", 81: "pg_proc", 83: "pg_class", 142: "xml", 143: "xml[]", 600: "point", 601: "lseg", 602: "path",
-	603: "box", 604: "polygon", 628: "line", 650: "cidr", 651: "cidr[]", 718: "circle", 774: "macaddr8", 790: "money", 791: "money[]", 829: "macaddr",
-	1033: "aclitem", 1560: "bit", 1561: "bit[]", 1562: "bit varying", 1563: "bit varying[]", 1790: "refcursor", 2201: "refcursor[]",
-	2202: "regprocedure", 2204: "regoperator", 2275: "cstring", 2279: "trigger", 2280: "language_handler", 3500: "anyenum", 3614: "tsvector",
-	3615: "tsquery", 3642: "gtsvector", 3734: "regconfig", 3769: "regdictionary", 3831: "anyrange", 3904: "int4range", 3906: "numrange",
-	3908: "tsrange", 3910: "tstzrange", 3912: "daterange", 3926: "int8range", 4072: "jsonpath", 4191: "regcollation", 5069: "xid8",
-	29: "cid", 325: "index_am_handler", 269: "table_am_handler", 3115: "fdw_handler", 3310: "tsm_handler", 3838: "event_trigger", 2970: "txid_snapshot",
-	5038: "pg_snapshot", 4451: "int4multirange", 4532: "nummultirange", 4533: "tsmultirange", 4534: "tstzmultirange", 4535: "datemultirange",
-	4536: "int8multirange", 4537: "anymultirange", 4538: "anycompatiblemultirange", 5080: "anycompatiblerange", 5079: "anycompatiblenonarray",
-	3361: "pg_ndistinct", 3402: "pg_dependencies", 5017: "pg_mcv_list", 4600: "pg_brin_bloom_summary", 4601: "pg_brin_minmax_multi_summary",
 }
 
 func regOf(c *Call, k types.Kind, s string) (types.Datum, error) {

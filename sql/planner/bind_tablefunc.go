@@ -19,6 +19,9 @@ func (p *planner) bindFuncRef(s *scope, r *ast.FuncRef) (plan.LNode, []*item, er
 			if opt, ok := incremental[f.Name.Last()]; ok {
 				return p.bindIncremental(s, r, f, opt)
 			}
+			if view, ok := catalogFunctions[f.Name.Last()]; ok && len(f.Args) == 0 && !r.Ordinality && (len(f.Name) == 1 || f.Name[0].Name == "pg_catalog") {
+				return p.bindCatalogFunction(s, r, f, view)
+			}
 		}
 	}
 	old := s.lateral
@@ -92,6 +95,29 @@ func (p *planner) bindFuncRef(s *scope, r *ast.FuncRef) (plan.LNode, []*item, er
 		out = row
 	}
 	return out, p.addItem(s, it), nil
+}
+
+// catalogFunctions are functions that give the rows of a view of pg_catalog, column
+// by column.
+var catalogFunctions = map[string]string{
+	"pg_show_all_settings": "pg_settings", "pg_cursor": "pg_cursors", "pg_prepared_statement": "pg_prepared_statements",
+	"pg_lock_status": "pg_locks", "pg_timezone_names": "pg_timezone_names", "pg_timezone_abbrevs": "pg_timezone_abbrevs",
+	"pg_show_all_file_settings": "pg_file_settings", "pg_hba_file_rules": "pg_hba_file_rules", "pg_config": "pg_config",
+	"pg_get_shmem_allocations": "pg_shmem_allocations", "pg_get_backend_memory_contexts": "pg_backend_memory_contexts",
+}
+
+// bindCatalogFunction binds such a function as the view under the function's name.
+func (p *planner) bindCatalogFunction(s *scope, r *ast.FuncRef, f *ast.FuncCall, view string) (plan.LNode, []*item, error) {
+	a := &ast.Alias{Name: ast.Ident{Name: f.Name.Last(), Quoted: true}}
+	if r.Alias != nil {
+		n := *r.Alias
+		if n.Name.Empty() {
+			n.Name = a.Name
+		}
+		a = &n
+	}
+	name := ast.Name{{Name: "pg_catalog", Pos: f.Pos}, {Name: view, Pos: f.Pos}}
+	return p.bindTable(s, &ast.TableName{Loc: r.Loc, Name: name, Alias: a})
 }
 
 // bindIncremental binds a function that reads a table's changes as the table with the

@@ -7,6 +7,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/ast"
+	"github.com/paimon-sql/paimon-sql/sql/function"
 )
 
 // typesByName are the types by PostgreSQL's internal name and by the names the
@@ -133,6 +134,9 @@ func (p *planner) scalarType(tn *ast.TypeName) (types.Type, error) {
 	if !ok {
 		if i := infoSchemaType(name); i.Kind != types.Unknown {
 			return i, nil
+		}
+		if _, known := function.TypeByName(ast.QuoteIdent(name)); known || function.IsOtherType(name) {
+			return t, p.errAt(pgerr.FeatureNotSupported, tn.Pos, "type %s is not supported", tn.Name.String())
 		}
 		return unknown()
 	}

@@ -269,7 +269,32 @@ func (p *planner) itemColumn(it *item, name string, pos ast.Pos) (*scopeCol, err
 			return nil, err
 		}
 	}
+	if found == nil && it.rel != nil {
+		return p.systemColumn(it, name, pos)
+	}
 	return found, nil
+}
+
+// systemColumn is one of the columns that every table of PostgreSQL has. tableoid is
+// known of all; the rows of catalogs were made by the first transaction, as they are
+// after initdb. Rows of Paimon tables carry no transaction and have no place.
+func (p *planner) systemColumn(it *item, name string, pos ast.Pos) (*scopeCol, error) {
+	if !contains(systemColumns, name) || it.rel.Kind() == 'v' {
+		return nil, nil
+	}
+	c := &plan.Const{}
+	_, stored := it.rel.(catalog.TableInfo)
+	switch {
+	case name == "tableoid":
+		c.Value, c.T = int64(it.rel.OID()), types.Of(types.OID).WithNotNull(true)
+	case stored || name != "xmin" && name != "xmax":
+		return nil, p.errAt(pgerr.FeatureNotSupported, pos, "system column %q is not supported", name)
+	case name == "xmin":
+		c.Value, c.T = int64(1), types.Of(types.XID).WithNotNull(true)
+	default: // xmax: nobody has deleted the row
+		c.Value, c.T = int64(0), types.Of(types.XID).WithNotNull(true)
+	}
+	return &scopeCol{name: name, e: c}, nil
 }
 
 // pseudoColumns are storage's columns about rows.
@@ -506,9 +531,6 @@ func (p *planner) bindColumnRef(s *scope, c *ast.ColumnRef) (plan.Expr, error) {
 			return nil, err
 		}
 		if col == nil {
-			if rest[0].Name == "tableoid" && it.rel != nil {
-				return &plan.Const{Value: int64(it.rel.OID()), T: types.Of(types.OID).WithNotNull(true)}, nil
-			}
 			return nil, p.missingColumn(s, relName, rest[0].Name, c.Pos)
 		}
 		p.reads(col.e)
