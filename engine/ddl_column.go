@@ -316,7 +316,7 @@ func (a *alteration) modifyColumn(ctx context.Context, c *ast.AlterCmd) error {
 			return err
 		}
 	}
-	for _, k := range x.Constraints {
+	for _, k := range withAttributes(x.Constraints) {
 		next := *cmd
 		switch k.Kind {
 		case ast.ConstraintNotNull:

@@ -175,6 +175,26 @@ func keyColumns(text string, k *ast.Constraint, columns []ast.Ident, cols types.
 	return names, nil
 }
 
+// withAttributes gives a column's constraints the DEFERRABLE and INITIALLY DEFERRED
+// that stand behind them. The statement keeps its own: it may be run again.
+func withAttributes(list []*ast.Constraint) []*ast.Constraint {
+	var out []*ast.Constraint
+	for _, k := range list {
+		switch k.Kind {
+		case ast.AttrDeferrable, ast.AttrInitiallyDeferred:
+			if n := len(out); n > 0 {
+				c := *out[n-1]
+				c.Deferrable = true
+				c.Deferred = c.Deferred || k.Kind == ast.AttrInitiallyDeferred
+				out[n-1] = &c
+			}
+		default:
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
 // foreign adds a FOREIGN KEY. primary is the table's own key, which it may refer
 // to.
 func (c *constraintSet) foreign(ctx context.Context, k *ast.Constraint, columns []ast.Ident, cols types.Schema, primary []string) error {

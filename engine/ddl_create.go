@@ -176,7 +176,7 @@ func (d *tableDef) addColumn(x *ast.ColumnDef, pending, defaults *[]pendingConst
 		d.serialColumn(&c)
 		hasDefault = true
 	}
-	for _, k := range x.Constraints {
+	for _, k := range withAttributes(x.Constraints) {
 		conflict := func() error {
 			return errAt(d.text, k.Pos, pgerr.SyntaxError, "conflicting NULL/NOT NULL declarations for column %q of table %q", c.name, d.name)
 		}
