@@ -33,7 +33,7 @@ func (u *foreignUse) described(ctx context.Context, s *Session) string {
 // foreignKeys lists the FOREIGN KEYs of all tables. Nothing remembers who refers to a
 // table, so every one is looked at.
 func (s *Session) foreignKeys(ctx context.Context) ([]foreignUse, error) {
-	l, err := s.sources().Listing(ctx, false)
+	l, err := catalog.List(ctx, s.catalog(), false)
 	if err != nil {
 		return nil, err
 	}

@@ -56,14 +56,13 @@ func fillSettings(f *Filler) error {
 // fillLocks shows locks of tables, of rows (by their table) and advisory ones.
 // Nobody has a virtual transaction id.
 func fillLocks(f *Filler) error {
-	objects := NewObjects(f.Ctx, f.Src)
 	for _, l := range f.Src.Locks() {
 		var rel, class, obj, sub, since any
 		if l.Type == "advisory" {
 			class, obj, sub = l.Class, l.Obj, l.Sub
 		} else if schema, name, ok := strings.Cut(l.Table, "."); ok {
 			name, _, _ = strings.Cut(name, "$")
-			if oid, ok := objects.ByName(schema, name); ok {
+			if oid, ok := ByName(f.Ctx, f.Src, schema, name); ok {
 				rel = oid
 			}
 		}
