@@ -8,11 +8,12 @@ LDFLAGS    := -s -w -X main.version=$(VERSION)
 SHARED     ?= $(abspath ../shared)
 WAREHOUSE  ?= .demo/warehouse
 LINT_VERSION := v2.15.0
+VULN_VERSION := v1.9.0
 export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-lake bench-write bench-keytable bench-pruning bench-wire bench-diff keytable rewrite fuzz fmt clean
+.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-lake bench-write bench-keytable bench-pruning bench-wire bench-diff keytable rewrite fuzz fmt clean vuln pgbench
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -33,6 +34,9 @@ test: ## every test that needs nothing but Go (under 5 minutes on 2 cores)
 lint: ## golangci-lint and the import rules
 	@scripts/golangci-lint.sh $(LINT_VERSION)
 	$(GO) test ./internal/archtest
+
+vuln: ## known vulnerabilities in what is called; skips where the database cannot be reached
+	@GO='$(GO)' scripts/vuln.sh $(VULN_VERSION)
 
 slt: ## SQL tests over the wire; DIR=topic picks a folder
 	$(GO) test ./tests/sqllogic -count=1 -v -run 'TestSQLLogic' -args -dir '$(DIR)'
@@ -70,6 +74,9 @@ bench-lake: build ## queries of a lake (partitions, indexes, curves, wide tables
 
 bench-write: build ## writing beside PostgreSQL and pypaimon-rust; see scripts/bench-write.sh for what it needs
 	scripts/bench-write.sh '$(or $(OUT),bench-out)'
+
+pgbench: build ## TPC-B with T seconds (60) and C clients (32) of pgbench against a server of its own: the sums must agree
+	scripts/pgbench.sh '$(or $(T),60)' '$(or $(C),32)'
 
 bench-keytable: build ## lookups, merge on read, compaction, changelogs and space of key tables; see scripts/bench-keytable.py for what it needs
 	$(or $(PY),python3) scripts/bench-keytable.py $(ARGS)

@@ -102,9 +102,12 @@ func SchemaOf(database string) string {
 // DatabaseDir returns a database's directory relative to the warehouse.
 func DatabaseDir(database string) string { return database + databaseSuffix }
 
+// maxFileName is the longest name of a file, in bytes, that file systems take.
+const maxFileName = 255
+
 // validName refuses what cannot be a directory name of the warehouse.
 func validName(s string) bool {
-	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/\\\x00")
+	return s != "" && s != "." && s != ".." && len(s) <= maxFileName && !strings.ContainsAny(s, "/\\\x00")
 }
 
 // schemaList is what Schemas found when the warehouse's directory was last

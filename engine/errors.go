@@ -273,6 +273,10 @@ var errorTable = []errorRule{
 	sentinel("catalog.ErrReserved", catalog.ErrReserved, func(err error) *pgerr.Error {
 		return pgerr.Wrap(err, pgerr.ReservedName, "%s", err.Error())
 	}),
+	// Of a table, tag or partition: its name is a file's.
+	sentinel("name too long", syscall.ENAMETOOLONG, func(err error) *pgerr.Error {
+		return pgerr.Wrap(err, pgerr.NameTooLong, "%s", firstLine(err.Error()))
+	}),
 	sentinel("disk full", syscall.ENOSPC, diskFull),
 	sentinel("quota", syscall.EDQUOT, diskFull),
 	sentinel("fileio.ErrNotExist", fileio.ErrNotExist, func(err error) *pgerr.Error {

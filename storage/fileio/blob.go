@@ -101,7 +101,7 @@ func (b *Blob) resolve(ctx context.Context, p string) (store, string, error) {
 	}
 	c := path.Clean(p)
 	if c == ".." || strings.HasPrefix(c, "../") {
-		return store{}, "", fmt.Errorf("path %q leaves the warehouse", p)
+		return store{}, "", &UnsupportedError{Feature: fmt.Sprintf("path %q, which leaves the warehouse,", p)}
 	}
 	if c == "." {
 		return b.store, strings.TrimSuffix(b.prefix, "/"), nil

@@ -58,7 +58,7 @@ func (l *Local) resolve(p string) (string, error) {
 	}
 	c := path.Clean(p)
 	if c == ".." || strings.HasPrefix(c, "../") {
-		return "", fmt.Errorf("path %q leaves the warehouse", p)
+		return "", &UnsupportedError{Feature: fmt.Sprintf("path %q, which leaves the warehouse,", p)}
 	}
 	return filepath.Join(l.root, filepath.FromSlash(c)), nil
 }

@@ -55,6 +55,9 @@ func checkOption(key, value string) error {
 	bad := func(want string) error {
 		return refuse(BadOption, "invalid value for option %q: %q is not %s", key, value, want).option(key)
 	}
+	if v := badPath(key, value); v != "" {
+		return bad(v)
+	}
 	switch spec.kind {
 	case boolOption:
 		if v := strings.ToLower(value); v != "true" && v != "false" {
@@ -98,6 +101,35 @@ func checkOption(key, value string) error {
 		}
 	}
 	return nil
+}
+
+// badPath says what the value of an option that becomes part of a path must be, "" =
+// it is that. Files of a table lie below its directory.
+func badPath(key, value string) string {
+	switch key {
+	case "data-file.prefix", "changelog-file.prefix":
+		if strings.ContainsAny(value, "/\\\x00") {
+			return "the beginning of a file's name"
+		}
+	case "data-file.path-directory":
+		for _, p := range strings.Split(value, "/") {
+			if p == ".." || p == "." || strings.ContainsAny(p, "\\\x00") {
+				return "a directory below the table's"
+			}
+		}
+	}
+	return ""
+}
+
+// LeavesTable names an option of a table whose files would not be below the table's
+// directory; "" = there is none.
+func LeavesTable(o Options) string {
+	for _, key := range []string{"data-file.prefix", "changelog-file.prefix", "data-file.path-directory"} {
+		if badPath(key, o[key]) != "" {
+			return key
+		}
+	}
+	return ""
 }
 
 // javaDuration accepts what Paimon's TimeUtils does. Durations in Java are not

@@ -8,6 +8,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/storage/binrow"
 	"github.com/paimon-sql/paimon-sql/storage/fileio"
 	"github.com/paimon-sql/paimon-sql/storage/format"
+	"github.com/paimon-sql/paimon-sql/storage/schema"
 )
 
 // refuseWrite names what a table asks of its writers that is not supported:
@@ -26,6 +27,9 @@ func (st *state) refuseWrite() error {
 		if on {
 			return un(f)
 		}
+	}
+	if key := schema.LeavesTable(o); key != "" {
+		return un(key + " = " + o[key])
 	}
 	for k, none := range map[string]string{"data-file.external-paths.strategy": "none", "metadata.iceberg.storage": "disabled"} {
 		if v := o.Enum(k, none); v != none {
