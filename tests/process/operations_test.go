@@ -81,7 +81,9 @@ func TestDrain(t *testing.T) {
 	if _, err := io.WriteString(w, "1\n2\n"); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "COPY runs", func() bool { return one(t, idle, "SELECT count(*) FROM pg_stat_progress_copy WHERE type = 'PIPE'") == "1" })
+	until(t, "COPY runs", func() bool {
+		return one(t, idle, "SELECT count(*) FROM pg_stat_progress_copy WHERE type = 'PIPE'") == "1"
+	})
 	s.signal(t, syscall.SIGTERM)
 	until(t, "/readyz fails", func() bool { c, _ := status(t, "http://"+web+"/readyz"); return c == 503 })
 	if c, _ := status(t, "http://"+web+"/healthz"); c != 200 {
