@@ -378,14 +378,13 @@ func (s *Session) dropIndexes(ctx context.Context, text string, st *ast.Drop, ou
 				return err
 			}
 			continue
+		case s.mustOwnToDrop(ctx, rel) != nil:
+			return denied("must be owner of index %s", n.Last())
 		case primary:
 			return pgerr.New(pgerr.DependentObjectsStillExist, "cannot drop index %s because constraint %s on table %s requires it", n.Last(), n.Last(), rel.Name()).
 				WithHint("You can drop constraint %s on table %s instead.", n.Last(), rel.Name())
 		}
 		name := ast.Name{{Name: rel.Schema(), Quoted: true}, {Name: rel.Name(), Quoted: true}}
-		if s.mustOwnToDrop(ctx, rel) != nil {
-			return denied("must be owner of index %s", n.Last())
-		}
 		if rel, err = s.lockedTable(ctx, text, name, lockExclusive, s.mustOwnToDrop); err != nil {
 			return err
 		}
@@ -424,11 +423,10 @@ func (s *Session) renameIndex(ctx context.Context, text string, st *ast.Rename, 
 			return nil
 		}
 		return pgerr.New(pgerr.UndefinedTable, "relation %q does not exist", st.Object.Name.Last())
+	case s.mustOwn(ctx, rel) != nil:
+		return denied("must be owner of index %s", st.Object.Name.Last())
 	case primary:
 		return pgerr.New(pgerr.FeatureNotSupported, "the primary key's index cannot be renamed")
-	}
-	if s.mustOwn(ctx, rel) != nil {
-		return denied("must be owner of index %s", st.Object.Name.Last())
 	}
 	to := st.NewName.Name
 	if found, err := s.relationOrIndex(ctx, rel.Schema(), to); err != nil {

@@ -607,16 +607,14 @@ func (m *modifier) check(ctx context.Context, rows *vec.Batch) error {
 		}
 		if check >= 0 {
 			m.badRow = bad
-			e := pgerr.New(pgerr.CheckViolation, "new row for relation %q violates check constraint %q", m.rel.Name(), m.m.Checks[check].Name).
-				WithDetail("Failing row contains %s.", m.rowText(rows, bad))
+			e := failing(pgerr.New(pgerr.CheckViolation, "new row for relation %q violates check constraint %q", m.rel.Name(), m.m.Checks[check].Name), m.rowText(rows, bad))
 			e.Schema, e.Table, e.Constraint = m.rel.Schema(), m.rel.Name(), m.m.Checks[check].Name
 			return e
 		}
 	}
 	if badCol >= 0 {
 		m.badRow = bad
-		e := pgerr.New(pgerr.NotNullViolation, "null value in column %q of relation %q violates not-null constraint", m.cols[badCol].Name, m.rel.Name()).
-			WithDetail("Failing row contains %s.", m.rowText(rows, bad))
+		e := failing(pgerr.New(pgerr.NotNullViolation, "null value in column %q of relation %q violates not-null constraint", m.cols[badCol].Name, m.rel.Name()), m.rowText(rows, bad))
 		e.Schema, e.Table, e.Column = m.rel.Schema(), m.rel.Name(), m.cols[badCol].Name
 		return e
 	}

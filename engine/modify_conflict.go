@@ -2,11 +2,13 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow/go/v15/arrow"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/index/predicate"
 	"github.com/paimon-sql/paimon-sql/internal/pgerr"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
@@ -443,22 +445,77 @@ func (m *modifier) duplicate(rows *vec.Batch, i int) error {
 		vals[k] = string(pgtext.Appender(m.cols[c].Type, rows.Cols[c], st)(nil, i))
 	}
 	name := m.rel.Name() + "_pkey"
-	e := pgerr.New(pgerr.UniqueViolation, "duplicate key value violates unique constraint %q", name).
-		WithDetail("Key (%s)=(%s) already exists.", strings.Join(names, ", "), strings.Join(vals, ", "))
+	e := pgerr.New(pgerr.UniqueViolation, "duplicate key value violates unique constraint %q", name)
+	r := m.s.rights(m.s.ctx)
+	k, c := relationAccess(m.rel)
+	see := free(m.rel.Schema()) || r.mask(k, c, roles.Select, false) != 0
+	if a := r.m.Access(k); !see {
+		see = !slices.ContainsFunc(names, func(n string) bool { return r.column(a, n, roles.Select, false) == 0 })
+	}
+	if see {
+		e = e.WithDetail("Key (%s)=(%s) already exists.", strings.Join(names, ", "), strings.Join(vals, ", "))
+	}
 	e.Schema, e.Table, e.Constraint = m.rel.Schema(), m.rel.Name(), name
 	return e
 }
 
+// failing adds the row that an error is about, "" for one that the user may not see.
+func failing(e *pgerr.Error, row string) *pgerr.Error {
+	if row == "" {
+		return e
+	}
+	return e.WithDetail("Failing row contains %s.", row)
+}
+
+// readable reports which columns the user may see in messages: those he may read, and
+// those he has given values himself.
+func (m *modifier) readable() (all bool, columns []bool) {
+	r := m.s.rights(m.s.ctx)
+	k, c := relationAccess(m.rel)
+	if free(m.rel.Schema()) || r.mask(k, c, roles.Select, false) != 0 {
+		return true, nil
+	}
+	a := r.m.Access(k)
+	columns = make([]bool, len(m.cols))
+	for i, col := range m.cols {
+		columns[i] = r.column(a, col.Name, roles.Select, false) != 0
+	}
+	for _, n := range m.pm.Needs {
+		for i := range columns {
+			columns[i] = columns[i] || n.Inserted.Has(i) || n.Updated.Has(i) // of the target alone
+		}
+	}
+	return false, columns
+}
+
 // rowText prints a row as PostgreSQL's details do: values of more than 64 bytes
-// are cut.
+// are cut. It is "" when the user may see nothing of it.
 func (m *modifier) rowText(rows *vec.Batch, i int) string {
 	var b strings.Builder
 	st := m.s.set.use().style
+	all, shown := m.readable()
+	if !all {
+		var names []string
+		for c, col := range m.cols {
+			if shown[c] {
+				names = append(names, col.Name)
+			}
+		}
+		if names == nil {
+			return ""
+		}
+		b.WriteString("(" + strings.Join(names, ", ") + ") = ")
+	}
 	b.WriteByte('(')
+	first := true
 	for c, col := range m.cols {
-		if c > 0 {
+		if !all && !shown[c] {
+			continue
+		}
+		if !first {
 			b.WriteString(", ")
 		}
+		first = false
 		if rows.Cols[c].IsNull(i) {
 			b.WriteString("null")
 			continue

@@ -208,7 +208,7 @@ func (m *modifier) updates(ctx context.Context, old, now *vec.Batch, text func(i
 	}
 	refuse := func(i int, e *pgerr.Error) error {
 		m.badRow = i
-		return e.WithDetail("Failing row contains %s.", text(i))
+		return failing(e, text(i))
 	}
 	if i := r.earlier(old, now); i >= 0 {
 		return nil, refuse(i, pgerr.New(pgerr.FeatureNotSupported, "cannot set sequence field %q of %q back", r.sch.Fields[r.seq[0]].Name, m.rel.Name()).
@@ -419,8 +419,7 @@ func (m *modifier) deletes(ctx context.Context, old *vec.Batch, text func(i int)
 			continue
 		}
 		m.badRow = i
-		return nil, pgerr.New(pgerr.FeatureNotSupported, "cannot delete a row of %s table %q: the table's options keep it", r.engine, m.rel.Name()).
-			WithDetail("Failing row contains %s.", text(i))
+		return nil, failing(pgerr.New(pgerr.FeatureNotSupported, "cannot delete a row of %s table %q: the table's options keep it", r.engine, m.rel.Name()), text(i))
 	}
 	return w, nil
 }
