@@ -119,7 +119,7 @@ type procedureHost struct {
 	s   *Session
 	acc *mem.Account
 	rel catalog.TableInfo // of the last Table
-	// maintains: for VACUUM, which has asked for rights itself.
+	// maintains: it has been asked whether the user may, by VACUUM or by Tables.
 	maintains bool
 	// shown is the compaction of the last Track.
 	shown *tracked
@@ -189,6 +189,7 @@ func (h *procedureHost) Tables(ctx context.Context, keep func(schema, name strin
 	if err := h.s.mustOwnDatabase(ctx); err != nil {
 		return nil, err
 	}
+	h.maintains = true
 	cat := h.s.eng.cat
 	schemas, err := cat.Schemas(ctx)
 	if err != nil {
