@@ -67,7 +67,7 @@ func (r *TableRelation) keyed(i int) bool {
 		return true
 	}
 	switch c.to.Kind {
-	case types.Varchar, types.Name, types.UUID, types.Numeric:
+	case types.Varchar, types.Name, types.UUID, types.Numeric, types.Time:
 		return true
 	}
 	return false // of jsonb, interval and timetz, values that are equal have many texts
