@@ -140,8 +140,23 @@ func (s *Session) runCreateSchema(ctx context.Context, text string, st *ast.Crea
 	if err := s.bornTo(ctx, roles.SchemaKey(name), roles.Schema, owner); err != nil {
 		return err
 	}
+	defer func() { s.making = "" }()
 	for _, e := range st.Stmts {
+		s.making = name
 		if err := s.inSchema(ctx, text, name, e, out); err != nil {
+			return err
+		}
+	}
+	if len(st.Stmts) == 0 || owner == s.rights(ctx).role {
+		return nil
+	}
+	// What is made with a schema belongs to its owner.
+	made, err := s.catalog().Tables(ctx, name)
+	if err != nil {
+		return s.ddlError(err, name, name)
+	}
+	for _, t := range made {
+		if err := s.give(ctx, roles.RelationKey(name, t), owner); err != nil {
 			return err
 		}
 	}

@@ -60,6 +60,9 @@ func (s *Session) runCreateIndex(ctx context.Context, text string, st *ast.Creat
 	if err != nil {
 		return err
 	}
+	if err := s.mayCreateIn(ctx, rel.Schema()); err != nil {
+		return err
+	}
 	a, err := s.newAlteration(text, rel, out)
 	if err != nil {
 		return err

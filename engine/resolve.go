@@ -59,6 +59,9 @@ func (s *Session) newResolver() *resolver {
 // implicit adds pg_catalog in front when it is not named.
 func (s *Session) searchPath(implicit bool) []string {
 	var out []string
+	if s.making != "" {
+		out = append(out, s.making)
+	}
 	named := false
 	for _, n := range s.set.use().path {
 		switch n {

@@ -27,7 +27,7 @@ type roleState struct {
 func (e *Engine) roles(ctx context.Context) *roles.Model {
 	fs, ok := e.cat.(*catalog.Filesystem)
 	if !ok {
-		return roles.New(nil)
+		return e.model(nil)
 	}
 	st, err := fs.Objects().State(ctx, false)
 	if err != nil {

@@ -46,6 +46,7 @@ type Session struct {
 	call   call
 	named  meant // see meaning
 	mine   atomic.Pointer[rights]
+	making string // the schema that CREATE SCHEMA fills: names are looked for there first
 	own    atomic.Pointer[ownRoles]
 
 	notes notes // of the transaction; messages are guarded by mu

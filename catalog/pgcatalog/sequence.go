@@ -7,6 +7,7 @@ import (
 
 	"github.com/paimon-sql/paimon-sql/catalog"
 	"github.com/paimon-sql/paimon-sql/catalog/objects"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 )
 
 // NameSequences shows the sequences in the text of a default by their names.
@@ -77,7 +78,7 @@ func fillSequence(f *Filler) error {
 func fillSequences(f *Filler) error {
 	return eachSequence(f, func(seq *catalog.SequenceRelation, d *objects.SequenceDef) error {
 		var last any
-		if f.Wants("last_value") {
+		if k, class := relKey(seq); f.Wants("last_value") && f.Src.May(k, class, roles.Usage|roles.Select) {
 			v, called, err := seq.Counter().Last(f.Ctx, d)
 			if err != nil {
 				return err
@@ -103,7 +104,7 @@ func yesNo(b bool) string {
 // fillISSequences leaves those of identity columns out, as PostgreSQL does.
 func fillISSequences(f *Filler) error {
 	return eachSequence(f, func(seq *catalog.SequenceRelation, d *objects.SequenceDef) error {
-		if d.Identity != "" {
+		if d.Identity != "" || !f.shows(seq) {
 			return nil
 		}
 		prec := map[string]int{"smallint": 16, "integer": 32, "bigint": 64}[d.Type]

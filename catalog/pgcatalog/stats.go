@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
+	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -69,6 +70,9 @@ func statOf(t types.Type, x *table.ColumnStats, rows int64) columnStat {
 
 func fillStats(f *Filler) error {
 	return analyzedColumns(f, func(rel catalog.Relation, c catalog.Column, s columnStat) {
+		if k, class := relKey(rel); !f.Src.May(k, class, roles.Select) && !f.Src.MayColumn(k, c.Name, roles.Select) {
+			return
+		}
 		f.Row("schemaname", rel.Schema(), "tablename", rel.Name(), "attname", c.Name, "inherited", false,
 			"null_frac", s.nullFrac, "avg_width", s.width, "n_distinct", s.distinct, "histogram_bounds", s.bounds)
 	})
