@@ -20,6 +20,9 @@ type Index struct {
 	// maps of column m have under a key.
 	Columns []string `json:"columns"`
 	Unique  bool     `json:"unique,omitempty"`
+	// Using is PostgreSQL's access method that CREATE INDEX named or meant, btree or
+	// hash, "" for one of Paimon's kinds. Clients look for what they asked for.
+	Using string `json:"using,omitempty"`
 	// Options are those below file-index.<kind>.<column>, of the first column.
 	Options map[string]string `json:"-"`
 }
@@ -48,8 +51,22 @@ func IndexKind(method string) string {
 	return ""
 }
 
-// Method returns how the index's kind is called in USING.
+// IndexUsing returns Index.Using of an index made with USING method.
+func IndexUsing(method string) string {
+	switch method {
+	case "", "btree":
+		return "btree"
+	case "hash":
+		return "hash"
+	}
+	return ""
+}
+
+// Method returns what stands behind USING.
 func (x *Index) Method() string {
+	if x.Using != "" {
+		return x.Using
+	}
 	if m, ok := indexMethods[x.Kind]; ok {
 		return m
 	}

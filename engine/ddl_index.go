@@ -67,7 +67,7 @@ func (s *Session) runCreateIndex(ctx context.Context, text string, st *ast.Creat
 	if err != nil {
 		return err
 	}
-	x := catalog.Index{Name: st.Name.Name, Kind: kind, Unique: st.Unique}
+	x := catalog.Index{Name: st.Name.Name, Kind: kind, Unique: st.Unique, Using: catalog.IndexUsing(st.Method.Name)}
 	for _, e := range st.Elems {
 		c, err := a.indexColumn(e)
 		if err != nil {

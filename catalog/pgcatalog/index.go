@@ -104,6 +104,12 @@ var indexMethods = []string{"bloom", "bitmap", "bsi", "range_bitmap"}
 
 // methodOID is the OID of an access method, 0 for one that is not known.
 func methodOID(name string) int64 {
+	switch name {
+	case "btree":
+		return btreeAM
+	case "hash":
+		return hashAM
+	}
 	for _, m := range indexMethods {
 		if m == name {
 			return int64(catalog.OIDOf('a', "pg_catalog", name))

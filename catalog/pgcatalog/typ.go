@@ -68,7 +68,7 @@ func fillAm(f *Filler) error {
 	for _, m := range indexMethods {
 		f.Row("oid", methodOID(m), "amname", m, "amhandler", 0, "amtype", "i")
 	}
-	f.Row("oid", 405, "amname", "hash", "amhandler", 331, "amtype", "i")
+	f.Row("oid", hashAM, "amname", "hash", "amhandler", 331, "amtype", "i")
 	return nil
 }
 

@@ -25,6 +25,7 @@ const (
 	classCons    = 2606
 	heapAM       = 2
 	btreeAM      = 403
+	hashAM       = 405
 	databaseOID  = 5
 )
 

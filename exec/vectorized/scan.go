@@ -60,8 +60,10 @@ func newScan(sc *scope, n *plan.Scan, req request) (stage, error) {
 
 func (s *scanStage) prepare(ctx context.Context) (int, error) {
 	if s.n.Params && s.n.StorageFilter != nil {
+		// Only those that the filter has: another one may be the subplan that this scan
+		// is part of, which would wait for itself, or one that is never to be run.
 		vals := make([]types.Datum, len(s.sc.params.vals))
-		for i := range vals {
+		for _, i := range s.n.FilterParams {
 			v, err := s.sc.params.get(ctx, i)
 			if err != nil {
 				return 0, err

@@ -99,7 +99,10 @@ func IsOtherType(name string) bool {
 
 // otherTypeByName finds such a type as TypeByName finds the others.
 func otherTypeByName(s string) (uint32, bool) {
-	s = strings.TrimPrefix(strings.Join(strings.Fields(s), " "), "pg_catalog.")
+	s = strings.Join(strings.Fields(s), " ")
+	if parts := splitQualified(s); len(parts) == 2 && unquoteIdent(parts[0]) == "pg_catalog" {
+		s = parts[1]
+	}
 	base, array := strings.CutSuffix(s, "[]")
 	if i := strings.IndexByte(base, '('); i >= 0 && strings.HasSuffix(base, ")") {
 		base = strings.TrimSpace(base[:i]) // modifiers are dropped
@@ -295,8 +298,8 @@ func TypeByName(s string) (types.Type, bool) {
 		s = strings.TrimSpace(s[:i])
 		dims++
 	}
-	if strings.HasPrefix(strings.ToLower(s), "pg_catalog.") {
-		s = s[len("pg_catalog."):]
+	if parts := splitQualified(s); len(parts) == 2 && unquoteIdent(parts[0]) == "pg_catalog" {
+		s = parts[1]
 	}
 	quoted := strings.HasPrefix(s, `"`)
 	name := strings.Join(strings.Fields(unquoteIdent(s)), " ")

@@ -51,9 +51,10 @@ type Scan struct {
 	// Filter is the full condition over Out, evaluated exactly (AND of the
 	// conjuncts that were pushed to this scan); nil = none.
 	Filter Expr
-	// FilterParams says that Filter or Spec.Filter contains Params whose values
-	// the executor folds into the storage predicate when it starts.
-	Params bool
+	// Params says that Filter contains Params whose values the executor folds into
+	// the storage predicate when it starts; FilterParams are their indexes.
+	Params       bool
+	FilterParams []int
 	// StorageFilter makes the storage predicate from Filter once parameters are
 	// known; set when Params. Nil = Spec.Filter stands.
 	StorageFilter func(params []types.Datum) (f any, err error)

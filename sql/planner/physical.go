@@ -7,6 +7,7 @@ import (
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/sql/plan"
 	"github.com/paimon-sql/paimon-sql/storage/table"
+	"slices"
 )
 
 // phys is a physical node and which column each of its outputs is.
@@ -449,18 +450,23 @@ func (b *builder) scan(g *plan.LGet, need colSet) (phys, error) {
 // storageFilter sets what of the scan's condition storage may use.
 func (b *builder) storageFilter(g *plan.LGet, s *plan.Scan) {
 	conds := make([]plan.Expr, len(g.Conds))
-	params := false
+	var params []int
+	use := func(k int) {
+		if !slices.Contains(params, k) {
+			params = append(params, k)
+		}
+	}
 	for i, c := range g.Conds {
 		// Columns of enclosing Applies are parameters.
 		conds[i] = plan.Replace(c, func(x plan.Expr) (plan.Expr, bool) {
 			switch x := x.(type) {
 			case *plan.Col:
 				if k, ok := b.env[x.ID]; ok {
-					params = true
+					use(k)
 					return &plan.Param{Index: k, T: x.T}, true
 				}
 			case *plan.Param:
-				params = true
+				use(x.Index)
 			}
 			return nil, false
 		})
@@ -468,10 +474,10 @@ func (b *builder) storageFilter(g *plan.LGet, s *plan.Scan) {
 	m := newPredMaker(b.p, g)
 	s.Spec.Filter = m.conj(conds)
 	s.Spec.Exact = !m.lossy
-	if !params {
+	if params == nil {
 		return
 	}
-	s.Params = true
+	s.Params, s.FilterParams = true, params
 	s.Spec.Exact = false
 	s.ExactFilter = func(vals []types.Datum) bool {
 		m := newPredMaker(b.p, g)
