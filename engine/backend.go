@@ -32,16 +32,18 @@ func sortStrings(s []string) { sort.Strings(s) }
 func (s *Session) planQuery(ctx context.Context, impl *prepared, params []types.Type) (*planned, error) {
 	d := s.set.use()
 	r := s.newResolver()
+	env := s.env()
+	env.folded = &foldedNames{}
 	began := time.Now()
 	p, err := planner.Plan(ctx, impl.stmt, impl.text, planner.Options{
-		Resolver: r, Env: s.env(), ParamTypes: params, FixedParams: impl.fixed,
+		Resolver: r, Env: env, ParamTypes: params, FixedParams: impl.fixed,
 		FreshReads: d.freshReads, Disabled: d.disabled, MaxDepth: d.maxDepth, RowLocks: true,
 	})
 	if err != nil {
 		return nil, err
 	}
 	pl := &planned{p: p, frag: p.Fragment, params: p.ParamTypes, locks: len(p.Locks) > 0}
-	pl.restOn(s, r, began)
+	pl.restOn(s, r, env, began)
 	pl.cols = columns(p.Columns)
 	pl.point = newPoint(pl)
 	return pl, nil
@@ -51,9 +53,11 @@ func (s *Session) planQuery(ctx context.Context, impl *prepared, params []types.
 func (s *Session) planModify(ctx context.Context, impl *prepared, params []types.Type) (*planned, error) {
 	d := s.set.use()
 	r := s.newResolver()
+	env := s.env()
+	env.folded = &foldedNames{}
 	began := time.Now()
 	p, err := planner.PlanModify(ctx, impl.stmt, impl.text, planner.Options{
-		Resolver: r, Env: s.env(), ParamTypes: params, FixedParams: impl.fixed,
+		Resolver: r, Env: env, ParamTypes: params, FixedParams: impl.fixed,
 		FreshReads: d.freshReads, Disabled: d.disabled, MaxDepth: d.maxDepth,
 	})
 	if err != nil {
@@ -63,15 +67,16 @@ func (s *Session) planModify(ctx context.Context, impl *prepared, params []types
 	if len(r.deps) == 1 && !pl.reads {
 		pl.target = &recentTarget{}
 	}
-	pl.restOn(s, r, began)
+	pl.restOn(s, r, env, began)
 	if p.Columns != nil {
 		pl.cols = columns(p.Columns)
 	}
 	return pl, nil
 }
 
-// restOn notes what a plan that r was asked for rests on.
-func (pl *planned) restOn(s *Session, r *resolver, began time.Time) {
+// restOn notes what a plan that r and env were asked for rests on.
+func (pl *planned) restOn(s *Session, r *resolver, env *stmtEnv, began time.Time) {
+	pl.names = env.folded.list
 	pl.deps, pl.meaning, pl.once, pl.took = r.deps, s.meaning(), r.fleeting, time.Since(began)
 	if r.private || s.tx.staged != nil {
 		pl.owner = s

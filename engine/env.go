@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -27,7 +28,10 @@ type stmtEnv struct {
 	// explicit are the schemas of search_path that exist. Few statements ask.
 	explicit func() []string
 	// sequences are those that were looked up, by OID.
-	sequences     sync.Map
+	sequences sync.Map
+	// folded notes the names that are looked up while a plan is made: their OIDs
+	// become constants of it. nil when a plan runs.
+	folded        *foldedNames
 	relationsOnce sync.Once
 	relations     map[uint32]catalog.Relation // see byOID
 }
@@ -179,6 +183,14 @@ func parseName(name string) (ast.Name, error) {
 }
 
 func (e *stmtEnv) RelationOID(ctx context.Context, name string) (uint32, bool, error) {
+	oid, found, err := e.relationOID(ctx, name)
+	if err == nil {
+		e.folded.note(foldedName{types.RegClass, name, oid, found})
+	}
+	return oid, found, err
+}
+
+func (e *stmtEnv) relationOID(ctx context.Context, name string) (uint32, bool, error) {
 	n, err := parseName(name)
 	if err != nil {
 		return 0, false, err
@@ -213,6 +225,57 @@ func (e *stmtEnv) RelationOID(ctx context.Context, name string) (uint32, bool, e
 	return 0, false, nil
 }
 
+// foldedName is a name that a plan has as an OID.
+type foldedName struct {
+	kind  types.Kind // RegClass, RegNamespace or RegRole
+	text  string
+	oid   uint32
+	found bool
+}
+
+// foldedNames are those of one plan.
+type foldedNames struct {
+	mu   sync.Mutex // guards list
+	list []foldedName
+}
+
+// note does nothing when no plan is made.
+func (f *foldedNames) note(n foldedName) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.list = append(f.list, n)
+}
+
+// sameNames reports whether the names that a plan has as OIDs mean the same still,
+// in this session.
+func (s *Session) sameNames(ctx context.Context, pl *planned) bool {
+	if len(pl.names) == 0 {
+		return true
+	}
+	e := s.env()
+	for _, n := range pl.names {
+		now := foldedName{kind: n.kind, text: n.text}
+		switch n.kind {
+		case types.RegNamespace:
+			now.oid, now.found = e.namespaceOID(ctx, n.text)
+		case types.RegRole:
+			now.oid, now.found = e.roleOID(n.text)
+		default:
+			var err error
+			if now.oid, now.found, err = e.relationOID(ctx, n.text); err != nil {
+				return false
+			}
+		}
+		if now != n {
+			return false
+		}
+	}
+	return true
+}
+
 func (e *stmtEnv) RelationName(ctx context.Context, oid uint32) (string, bool) {
 	o, ok := pgcatalog.NameOf(ctx, e.s.sources(), oid)
 	if !ok {
@@ -226,6 +289,12 @@ func (e *stmtEnv) RelationName(ctx context.Context, oid uint32) (string, bool) {
 }
 
 func (e *stmtEnv) NamespaceOID(ctx context.Context, name string) (uint32, bool) {
+	oid, found := e.namespaceOID(ctx, name)
+	e.folded.note(foldedName{types.RegNamespace, name, oid, found})
+	return oid, found
+}
+
+func (e *stmtEnv) namespaceOID(ctx context.Context, name string) (uint32, bool) {
 	n, ok := e.s.schemaExists(ctx, name)
 	if !ok {
 		return 0, false
@@ -251,7 +320,27 @@ func (e *stmtEnv) NamespaceName(ctx context.Context, oid uint32) (string, bool) 
 	return "", false
 }
 
+// roleOID finds a role, as regrole does.
+func (e *stmtEnv) roleOID(name string) (uint32, bool) {
+	for _, r := range e.s.sources().Roles() {
+		if r.Name == name {
+			return r.OID, true
+		}
+	}
+	return 0, false
+}
+
 func (e *stmtEnv) Text(ctx context.Context, fn string, args []types.Datum) (*string, error) {
+	if fn == "to_regrole" && len(args) == 1 {
+		name, _ := args[0].(string)
+		oid, found := e.roleOID(name)
+		e.folded.note(foldedName{types.RegRole, name, oid, found})
+		if !found {
+			return nil, nil
+		}
+		text := strconv.FormatUint(uint64(oid), 10)
+		return &text, nil
+	}
 	if fn == "pg_get_serial_sequence" && len(args) == 2 {
 		table, _ := args[0].(string)
 		column, _ := args[1].(string)
@@ -413,6 +502,9 @@ func (e *stmtEnv) Action(ctx context.Context, fn string, args []types.Datum) (ty
 	case "pg_reload_conf":
 		return e.s.reloadConf(ctx)
 	case "pg_rotate_logfile":
+		if !e.s.rights(ctx).super {
+			return nil, denied("permission denied for function pg_rotate_logfile")
+		}
 		return true, nil
 	case "pg_postmaster_start_time":
 		return e.s.eng.started.UnixMicro(), nil

@@ -42,6 +42,7 @@ type planned struct {
 	cols   []Column
 	params []types.Type
 	deps   []dep
+	names  []foldedName // that are OIDs in it: 'orders'::regclass
 	// meaning are the settings it was made under; see derived.meaning.
 	meaning string
 	// owner is the only session that may use it: its relations belong to that
@@ -196,7 +197,7 @@ func (s *Session) describe(ctx context.Context, impl *prepared) (ast.Stmt, []Col
 // refresh returns impl with a plan that is right now. When the result's columns
 // have changed since the statement was described, clients must prepare again.
 func (s *Session) refresh(ctx context.Context, impl *prepared, p *Prepared) (*prepared, error) {
-	if impl.plan == nil || impl.plan.mod != nil && changesData(impl.stmt) {
+	if impl.plan == nil || impl.plan.mod != nil && changesData(impl.stmt) && s.sameNames(ctx, impl.plan) {
 		return impl, nil // a data-changing statement looks when it runs
 	}
 	if s.valid(ctx, impl.plan) {
@@ -257,7 +258,7 @@ func (s *Session) usable(pl *planned) bool {
 // valid reports whether a plan may run now, in this session. The tables of a
 // data-changing plan are looked at when it runs, in whatever state they are.
 func (s *Session) valid(ctx context.Context, pl *planned) bool {
-	if !s.usable(pl) {
+	if !s.usable(pl) || !s.sameNames(ctx, pl) {
 		return false
 	}
 	if pl.mod != nil {

@@ -104,6 +104,15 @@ func (f *Filler) showsColumn(rel catalog.Relation, column string) bool {
 	return f.Src.EnabledRole(f.ownerOf(rel)) || f.Src.May(k, c, roles.ColumnOf.All()) || f.Src.MayColumn(k, column, roles.ColumnOf.All())
 }
 
+// reads reports whether the current user may SELECT a column.
+func (f *Filler) reads(rel catalog.Relation, column string) bool {
+	if strings.HasPrefix(rel.Schema(), "pg_temp_") {
+		return true
+	}
+	k, c := relKey(rel)
+	return f.Src.May(k, c, roles.Select) || f.Src.MayColumn(k, column, roles.Select)
+}
+
 func fillDefaultACL(f *Filler) error {
 	m := f.Src.Model()
 	for _, d := range m.Defaults() {

@@ -78,7 +78,8 @@ func fillSequence(f *Filler) error {
 func fillSequences(f *Filler) error {
 	return eachSequence(f, func(seq *catalog.SequenceRelation, d *objects.SequenceDef) error {
 		var last any
-		if k, class := relKey(seq); f.Wants("last_value") && f.Src.May(k, class, roles.Usage|roles.Select) {
+		k, c := relKey(seq)
+		if f.Wants("last_value") && (strings.HasPrefix(seq.Schema(), "pg_temp_") || f.Src.May(k, c, roles.Select|roles.Usage)) {
 			v, called, err := seq.Counter().Last(f.Ctx, d)
 			if err != nil {
 				return err

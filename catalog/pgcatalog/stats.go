@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/paimon-sql/paimon-sql/catalog"
-	"github.com/paimon-sql/paimon-sql/catalog/roles"
 	"github.com/paimon-sql/paimon-sql/internal/pgtext"
 	"github.com/paimon-sql/paimon-sql/internal/types"
 	"github.com/paimon-sql/paimon-sql/storage/table"
@@ -68,9 +67,10 @@ func statOf(t types.Type, x *table.ColumnStats, rows int64) columnStat {
 	return s
 }
 
+// fillStats shows only columns that the user may read: bounds are values of rows.
 func fillStats(f *Filler) error {
 	return analyzedColumns(f, func(rel catalog.Relation, c catalog.Column, s columnStat) {
-		if k, class := relKey(rel); !f.Src.May(k, class, roles.Select) && !f.Src.MayColumn(k, c.Name, roles.Select) {
+		if !f.reads(rel, c.Name) {
 			return
 		}
 		f.Row("schemaname", rel.Schema(), "tablename", rel.Name(), "attname", c.Name, "inherited", false,
