@@ -64,6 +64,9 @@ func (s *Session) publish(ctx context.Context) error {
 			return partly(err, done)
 		}
 		for _, t := range s.tx.tables {
+			if (t.schema == s.tempSchema()) != (sc == s.tx.temp) {
+				continue // in the other catalog, which has a storage of its own
+			}
 			if st, ok := t.store.(*table.FileStore); ok {
 				final := sc.Final(st)
 				t.store, t.key.dir = final, final.Dir()
