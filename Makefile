@@ -13,7 +13,7 @@ export CGO_ENABLED := 0
 export PAIMON_SQL_SHARED ?= $(SHARED)
 
 .DEFAULT_GOAL := build
-.PHONY: soak java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-lake bench-write bench-keytable bench-pruning bench-wire bench-diff keytable rewrite fuzz fmt clean vuln pgbench
+.PHONY: soak clients java help build run demo test lint slt wire cover race meta interop bench bench-tpch bench-lake bench-write bench-keytable bench-pruning bench-wire bench-diff keytable rewrite fuzz fmt clean vuln pgbench
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -62,6 +62,9 @@ keytable: ## random histories of key tables against a model, N=500 of them, and 
 
 interop: build ## tables of Java Paimon through our SQL; skips what is absent
 	PAIMON_SQL_INTEROP=1 $(GO) test ./tests/interop -count=1 -v -timeout 20m
+
+clients: build ## real clients (psql, drivers, ORMs, dbt) and the corpus of what they send, on a server with SCRAM and TLS; CLIENTS='psql django' or all
+	PAIMON_SQL_BIN='$(abspath $(BIN))' tests/clients/run.sh $(CLIENTS)
 
 java: ## what we write, read and checked by Java Paimon; needs PAIMON_ORACLE_JAR, see scripts/java-oracle.sh
 	$(GO) test -p 1 -run 'Java|TestTakingTurns' -count=1 -timeout 10m ./catalog ./engine ./storage/... ./tests/interop ./tests/keytable

@@ -96,6 +96,30 @@ def fresh_schema():
 
 
 @check
+def schema_editor_makes_an_unmanaged_table():
+    # Statements of the corpus are about this table.
+    from django.db import models as m
+
+    class Item(m.Model):
+        id = m.BigIntegerField(primary_key=True)
+        name = m.CharField(max_length=50)
+        price = m.DecimalField(max_digits=10, decimal_places=2, null=True)
+        made = m.DateTimeField(null=True)
+        ok = m.BooleanField()
+
+        class Meta:
+            app_label, managed, db_table = "unmanaged", False, '%s"."dj_item' % checks.SCHEMA
+
+    with connection.cursor() as c:
+        c.execute('CREATE SCHEMA IF NOT EXISTS "%s"' % checks.SCHEMA)
+        c.execute('DROP TABLE IF EXISTS "%s"."dj_item"' % checks.SCHEMA)
+    with connection.schema_editor() as e:
+        e.create_model(Item)
+    Item.objects.create(id=1, name="one", ok=True)
+    eq(Item.objects.get(pk=1).made, None)
+
+
+@check
 def makemigrations():
     assert "Create model Order" in out("makemigrations", "shop", verbosity=1)
 

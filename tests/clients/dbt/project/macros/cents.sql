@@ -1,0 +1,1 @@
+{% macro cents(n) %}({{ n }} / 100.0){% endmacro %}
