@@ -224,15 +224,12 @@ func (q *commitQueue) serve(ctx context.Context, group []*commitMember) {
 	q.eng.stats.members.Add(int64(len(group)))
 	if c := group[0].changes; c != nil {
 		id, err := q.publishChanges(ctx, group[0], *c)
+		if err == nil {
+			q.eng.announcer.committed(q.key, group[0].store, id)
+		}
 		group[0].end(id, err)
 	} else {
 		q.publishRows(ctx, group)
-	}
-	for _, m := range group {
-		if m.err == nil && m.id > 0 {
-			q.eng.announcer.committed(q.key, m.store, m.id)
-			break // of a group there is one snapshot
-		}
 	}
 	if f := q.eng.afterCommit; f != nil {
 		f(q.key, group[0].store)
@@ -363,6 +360,8 @@ func (q *commitQueue) publishRows(ctx context.Context, group []*commitMember) {
 		}
 		id, prepared, err := q.write(ctx, group, at, acc)
 		if err == nil {
+			// Before anybody has an answer: who listens afterwards must not hear of it.
+			q.eng.announcer.committed(q.key, group[0].store, id)
 			for _, m := range group {
 				m.end(id, nil)
 			}
