@@ -316,8 +316,12 @@ func definedType(rel catalog.Relation, i int) string {
 		return sqlTypeName(c.Type)
 	}
 	f := st.TableSchema().Fields[i]
-	if pg := st.TableSchema().Options[pgTypeOption(f.Name)]; pg != "" && catalog.SQLType(f.Type, pg).Kind != f.Type.SQL().Kind || pg == "numeric" {
+	pg := st.TableSchema().Options[pgTypeOption(f.Name)]
+	if pg != "" && catalog.SQLType(f.Type, pg).Kind != f.Type.SQL().Kind || pg == "numeric" {
 		return sqlTypeName(c.Type)
+	}
+	if ct, err := storedType(c.Name, c.Type, 0); err == nil && pg != "" && ct.pg == pg && ct.stored.Kind == f.Type.Kind && ct.stored.Prec == f.Type.Prec {
+		return sqlTypeName(c.Type) // time without a precision
 	}
 	return sqlTypeName(f.Type)
 }
