@@ -270,16 +270,7 @@ func (s *Session) runCreateSequence(ctx context.Context, text string, st *ast.Cr
 }
 
 func (s *Session) putSequence(ctx context.Context, schemaName, name string, oid uint32, def *objects.SequenceDef) error {
-	ed, err := s.objectEditor(ctx, schemaName)
-	if err != nil {
-		return err
-	}
-	o, err := (&objects.Object{Kind: objects.Sequence, Schema: schemaName, Name: name, OID: oid}).WithBody(def)
-	if err != nil {
-		return err
-	}
-	_, err = ed.PutObject(ctx, *o)
-	return err
+	return s.putObject(ctx, objects.Object{Kind: objects.Sequence, Schema: schemaName, Name: name, OID: oid}, def)
 }
 
 // ownedBy sets the column that owns a sequence of a schema.

@@ -244,15 +244,20 @@ func (s *Session) objectEditor(ctx context.Context, schemaName string) (catalog.
 }
 
 func (s *Session) putView(ctx context.Context, schemaName, name string, oid uint32, def *catalog.ViewDef) error {
-	ed, err := s.objectEditor(ctx, schemaName)
+	return s.putObject(ctx, objects.Object{Kind: objects.View, Schema: schemaName, Name: name, OID: oid}, def)
+}
+
+// putObject stores a view or sequence with its definition.
+func (s *Session) putObject(ctx context.Context, o objects.Object, def any) error {
+	ed, err := s.objectEditor(ctx, o.Schema)
 	if err != nil {
 		return err
 	}
-	o, err := (&objects.Object{Kind: objects.View, Schema: schemaName, Name: name, OID: oid}).WithBody(def)
+	with, err := o.WithBody(def)
 	if err != nil {
 		return err
 	}
-	_, err = ed.PutObject(ctx, *o)
+	_, err = ed.PutObject(ctx, *with)
 	return err
 }
 
